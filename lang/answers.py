@@ -112,7 +112,7 @@ def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreada
     answer = answer.strip()
     if len(answer) != len(whole) and (exact := _parsed(answer)) is not None:
         return exact if isinstance(exact, Unreadable) else _object(exact[0], "thinking")
-    return _found(answer, wanted)
+    return _embedded_object(answer, wanted)
 
 
 def _object(value: Any, read_as: ReadAs) -> ObjectRead | Unreadable:
@@ -121,7 +121,7 @@ def _object(value: Any, read_as: ReadAs) -> ObjectRead | Unreadable:
     return ObjectRead(value, read_as)
 
 
-def _found(answer: str, wanted: Collection[str]) -> ObjectRead | Unreadable:
+def _embedded_object(answer: str, wanted: Collection[str]) -> ObjectRead | Unreadable:
     """Return the one object in a text that is not JSON as a whole."""
     blocks = list(fenced_blocks(answer))
     candidates: list[tuple[dict[str, Any], ReadAs]] = []

@@ -29,7 +29,7 @@ class Inside:
 
 
 @frozen
-class Named:
+class ProgramVariable:
     """A reference that became the variable ``name``. ``text`` is the text of the variable in the program."""
 
     reference: Reference
@@ -41,20 +41,20 @@ class Named:
 class EmbeddedCode:
     """A program or an expression, split into its text and its references."""
 
-    parts: tuple[Text | Inside | Named, ...]
+    parts: tuple[Text | Inside | ProgramVariable, ...]
 
     @property
     def variables(self) -> tuple[tuple[str, Reference], ...]:
         """Return the names of the variables, each with the reference that it stands for."""
-        return tuple((part.name, part.reference) for part in self.parts if isinstance(part, Named))
+        return tuple((part.name, part.reference) for part in self.parts if isinstance(part, ProgramVariable))
 
-    def pieces(self, value: Callable[[Reference], str]) -> Iterator[tuple[str, Text | Inside | Named]]:
+    def pieces(self, value: Callable[[Reference], str]) -> Iterator[tuple[str, Text | Inside | ProgramVariable]]:
         """Yield the program's text part by part. References inside strings are replaced by their escaped ``value``."""
         for part in self.parts:
             match part:
                 case Text(value=text):
                     yield text, part
-                case Named(text=text):
+                case ProgramVariable(text=text):
                     yield text, part
                 case Inside(reference, quote):
                     yield escaped(value(reference), quote), part
@@ -78,7 +78,7 @@ class EmbeddedCode:
 
 def embedded_program(template: Template) -> EmbeddedCode:
     """Return the string of a ``GASL`` call, split into text and references."""
-    parts: list[Text | Inside | Named] = []
+    parts: list[Text | Inside | ProgramVariable] = []
     scan, prefix, count = _Scan("\"'#`"), _prefix(template), 0
     for part in template.parts:
         if isinstance(part, Text):
@@ -89,7 +89,7 @@ def embedded_program(template: Template) -> EmbeddedCode:
         else:
             count += 1
             name = f"{prefix}{count}"
-            parts.append(Named(part, name, name if scan.word.upper() in BEFORE_NAMES else f"${{{name}}}"))
+            parts.append(ProgramVariable(part, name, name if scan.word.upper() in BEFORE_NAMES else f"${{{name}}}"))
             scan.word = ""
     return EmbeddedCode(tuple(parts))
 
@@ -100,12 +100,12 @@ def embedded_expression(template: Template) -> EmbeddedCode:
     A reference inside quotes becomes ``Inside``, which callers report as a fault. A space is inserted between a name and an
     adjacent letter, digit or reference: ``2{(a)}`` is not a single name.
     """
-    parts: list[Text | Inside | Named] = []
+    parts: list[Text | Inside | ProgramVariable] = []
     scan, prefix, count, touched = _Scan("\"'"), _prefix(template), 0, False
     for part in template.parts:
         if isinstance(part, Text):
             text = part.value
-            if touched and isinstance(named := parts[-1], Named) and re.match(r"\w", text):
+            if touched and isinstance(named := parts[-1], ProgramVariable) and re.match(r"\w", text):
                 parts[-1] = evolve(named, text=f"{named.text} ")
             if text:
                 scan.pass_over(text)
@@ -116,7 +116,7 @@ def embedded_expression(template: Template) -> EmbeddedCode:
         else:
             count += 1
             name = f"{prefix}{count}"
-            parts.append(Named(part, name, f" {name}" if touched else name))
+            parts.append(ProgramVariable(part, name, f" {name}" if touched else name))
             touched = True
     return EmbeddedCode(tuple(parts))
 

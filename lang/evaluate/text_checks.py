@@ -148,7 +148,9 @@ def read_check(written: str) -> Check:
     kind, colon, rest = written.partition(":")
     kind = kind.strip()
     if kind not in FORMS:
-        raise CheckError(f"{written.strip()[:60]!r} is not a check", *_meant(kind.casefold(), rest, bool(colon)))
+        raise CheckError(
+            f"{written.strip()[:60]!r} is not a check", *_suggested_check(kind.casefold(), rest, bool(colon))
+        )
     if kind == "json":
         if rest.strip():
             raise CheckError("json takes no value", "write json; for a form write schema:{...}")
@@ -169,7 +171,7 @@ def _forms() -> str:
     return f"the forms are {', '.join(FORMS.values())}"
 
 
-def _meant(kind: str, rest: str, colon: bool) -> tuple[str, str]:
+def _suggested_check(kind: str, rest: str, colon: bool) -> tuple[str, str]:
     """Return the hint for an unknown kind of check, and the check that was meant if that can be parsed, else ""."""
     like = _ALSO_CALLED.get(kind) or nearest(kind, FORMS)
     if like is None:

@@ -90,7 +90,7 @@ class LintContext:
         """Return the severity that the catalogue gives ``code``."""
         return RULES[code].severity
 
-    def found(
+    def diagnostic(
         self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:  # fmt: skip
@@ -255,17 +255,17 @@ def _unused(ignore: _Ignore, language: Commented, context: LintContext) -> list[
         return []
     if ignore.target is None:
         message = f"this ignore comment is not above a {language.noun}"
-        return [context.found(code, message, span, f"move it directly above the {language.noun} that it is for")]
+        return [context.diagnostic(code, message, span, f"move it directly above the {language.noun} that it is for")]
     if ignore.is_unread:
         return []  # the target could not be read, so the lints did not check it
     if not ignore.codes:
         message = "this ignore comment silences nothing"
-        return [] if ignore.used else [context.found(code, message, span, "remove it")]
+        return [] if ignore.used else [context.diagnostic(code, message, span, "remove it")]
     found = []
     for each in ignore.codes:
         if each not in RULES:
-            found.append(context.found(code, f"unknown rule `{each}`", span, "remove it"))
+            found.append(context.diagnostic(code, f"unknown rule `{each}`", span, "remove it"))
         elif each not in ignore.used:
             message = f"this comment silences nothing: no diagnostic here has the code {each}"
-            found.append(context.found(code, message, span, f"remove {each}"))
+            found.append(context.diagnostic(code, message, span, f"remove {each}"))
     return found

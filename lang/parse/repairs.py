@@ -89,7 +89,7 @@ def in_order(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic
     return tuple(sorted(placed, key=sort_key))
 
 
-def shown(text: str, limit: int = 30) -> str:
+def shortened(text: str, limit: int = 30) -> str:
     """Return ``text`` shortened for a message, on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -261,7 +261,7 @@ def _command(command: gasl.Command, span: Span, text: str, depth: int) -> Iterat
     elif isinstance(command, gasl.Declare | gasl.Update):
         yield Symbol(command.key.text, "key", span, command.key.span, said)
     else:
-        for name in gasl.written(command):
+        for name in gasl.bound_variables(command):
             yield Symbol(name.text, "variable", span, name.span, said)
 
 

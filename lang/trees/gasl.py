@@ -422,7 +422,7 @@ def _prefixed(name: str) -> tuple[int, str]:
     return count, name[6 * count :]
 
 
-def written(command: "Command") -> Iterator[Name]:
+def bound_variables(command: "Command") -> Iterator[Name]:
     """Yield the variables that ``command`` itself binds, without the variables that nested commands bind."""
     into = getattr(command, "into", None)
     if into is not None:

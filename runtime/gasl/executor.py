@@ -20,7 +20,7 @@ from ...adapters.state import StateStore
 from ...lang.diagnostic import Diagnostic, all_as_json, has_errors
 from ...lang.parse.gasl import parse_command
 from ...lang.source import Source
-from ...lang.trees.gasl import Cancel, Program, written
+from ...lang.trees.gasl import Cancel, Program, bound_variables
 from ..errors import shown
 from ..events import Events, PlanFinished, PlanStarted, Warned
 from ..excerpts import cut
@@ -79,7 +79,7 @@ def refusal(diagnostics: Sequence[Diagnostic], source: Source) -> ExecutionResul
 def produced(program: Program) -> str | None:
     """Return the variable that the program's first command would have bound."""
     for statement in program.statements[:1]:
-        for name in written(statement.command):
+        for name in bound_variables(statement.command):
             return name.text
     return None
 

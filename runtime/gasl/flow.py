@@ -14,7 +14,19 @@ import attrs
 from attrs import define, field, frozen
 
 from ...lang.source import NOWHERE, Source
-from ...lang.trees.gasl import Assert, Branch, Cancel, Command, Explain, Item, On, SetCommand, Statement, Try, written
+from ...lang.trees.gasl import (
+    Assert,
+    Branch,
+    Cancel,
+    Command,
+    Explain,
+    Item,
+    On,
+    SetCommand,
+    Statement,
+    Try,
+    bound_variables,
+)
 from ..events import CommandFinished, CommandStarted, Event, StateChanged, Warned
 from ..excerpts import storable
 from . import prepare
@@ -202,7 +214,7 @@ class Flow:
         result, variable = inner.result, inner.variable
         if isinstance(command, Assert) and result.status not in ("success", "partial"):
             result = attrs.evolve(result, summary={**result.summary, "asserted": False})
-        for name in written(command):
+        for name in bound_variables(command):
             variable = name.text
             self.statuses[variable] = result.status
         record = recorded(place, clock, result, self.source, variable=variable, nested=inner.nested)

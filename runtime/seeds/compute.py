@@ -349,7 +349,7 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
 
     If ``data`` is given, the diagnostics also depend on the reviews that the filter keeps. Raises ``ContextError`` for an invalid context.
     """
-    from ...lang.linter.seed import Kept
+    from ...lang.linter.seed import FilterCounts
     from ...lang.linter.seed import check as lint
 
     if data is None:
@@ -366,7 +366,7 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
     keeper = ReviewFilter.of(seed)
     read = [text for text in texts if keeper.keeps(text)]
     cuts = [cut for cut in (parts_of(text, seed.review_handling, False).cut for text in read) if cut]
-    found = Kept([each.kept for each in counts], kept, total, sum(map(len, read)), len(cuts), sum(cuts))
+    found = FilterCounts([each.kept for each in counts], kept, total, sum(map(len, read)), len(cuts), sum(cuts))
     return lint(seed, contexts=contexts, kept=found)
 
 

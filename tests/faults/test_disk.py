@@ -147,7 +147,9 @@ def test_a_disk_that_fills_up_costs_the_record_and_not_the_answers(tmp_path: Pat
     words = ("run", "s.lwt", "--input", "in.json", "--llm", spec)
     done = limited(1500, tmp_path, *words)
     assert (done.code, json.loads(done.out)) == (0, ["3", "3", "3"])
-    assert done.err.count("can't be recorded any further: only a part of the record was written") == 2  # at once, and at the end
+    assert (
+        done.err.count("can't be recorded any further: only a part of the record was written") == 2
+    )  # at once, and at the end
     assert "Traceback" not in done.err
     (folder,) = (tmp_path / "knotwork" / "runs").iterdir()
     again = process("run", "--resume", folder.name, "--llm", spec, home=tmp_path)

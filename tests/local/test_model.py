@@ -117,7 +117,7 @@ def test_a_schema_shapes_the_answer(model: LocalModel, capfd: pytest.CaptureFixt
 def test_a_schema_that_makes_no_grammar_is_a_bad_request(model: LocalModel) -> None:
     with pytest.raises(llm.BadRequest, match="nonsense"):
         generate(model, "x", schema={"type": "nonsense"})
-    with pytest.raises(llm.BadRequest, match="can.t be combined"):
+    with pytest.raises(llm.BadRequest, match=r"can.t be combined"):
         generate(model, "x", schema={}, choices=["a"])
 
 

@@ -75,7 +75,7 @@ def test_a_grammar_that_can_not_be_read_changes_nothing(model: LocalModel) -> No
 
 
 def test_several_shapes_at_once_are_refused(model: LocalModel) -> None:
-    with pytest.raises(BadRequest, match="can.t be combined"):
+    with pytest.raises(BadRequest, match=r"can.t be combined"):
         asyncio.run(model.generate("hi", tools=TOOLS, grammar="start: A"))
     with pytest.raises(BadRequest, match="not a custom tool"):
         asyncio.run(model.generate("hi", grammar=json.dumps({"type": "function"})))

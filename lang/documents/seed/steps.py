@@ -222,7 +222,7 @@ class Fields:
         if node is None or not isinstance(node.value, list | dict):
             if node is not None:
                 message = f"{path_text(at)} must be a list or an object, not {kind_of(node.value)}"
-                self._fault("SEED004", message, node.span, edits=_whole(node, at))
+                self._fault("SEED004", message, node.span, edits=_replacement_edits(node, at))
             return {}
         if not node.value:
             self._fault("SEED005", f"{path_text(at)} is empty", node.span, "an enum needs at least two values")
@@ -231,7 +231,7 @@ class Fields:
             message = f"{path_text(at)} has {len(node.value):,} values, more than the maximum of {MAX_VALUES_OF_ENUM:,}"
             self._fault("SEED007", message, Span(node.start, node.start + 1))
             return {}
-        whole = _whole(node, at)
+        whole = _replacement_edits(node, at)
         if whole:
             message = f"{path_text(at)} must be texts, or an object of values and their meanings"
             self._fault(
@@ -270,7 +270,7 @@ class Fields:
         self.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
 
 
-def _whole(node: JsonNode, path: JsonPath) -> tuple[Edit, ...]:
+def _replacement_edits(node: JsonNode, path: JsonPath) -> tuple[Edit, ...]:
     """Return the edit that replaces the values with those that are certainly meant; () if this is unclear."""
     meant = meant_for(tuple(path), node.value)
     return (Edit(node.span, meant),) if meant is not None else ()

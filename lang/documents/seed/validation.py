@@ -61,7 +61,7 @@ def _names(value: Any) -> list[str] | None:
     return None
 
 
-def _named(value: Any) -> str | None:
+def _name_in_object(value: Any) -> str | None:
     name = value.get("name") if isinstance(value, dict) and len(value) <= 3 else None
     return name if isinstance(name, str) else None
 
@@ -125,7 +125,7 @@ def _where(value: Any) -> dict[str, Any] | None:
 
 _CHANGES: tuple[tuple[Collection[tuple[str, ...]], Callable[[Any], Any]], ...] = (
     ({("output",), ("output_fields",), ("filter", "keywords"), ("filter_keywords",)}, _names),
-    ({("output", "#"), ("output_fields", "#")}, _named),
+    ({("output", "#"), ("output_fields", "#")}, _name_in_object),
     ({("extract", "fields"), ("extraction_fields",)}, _fields),
     ({("extract", "fields", "#", "values"), ("extraction_fields", "#", "values")}, _values),
     ({("compute", "#", "table")}, _table),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ...trees.expr import Operator
-from .values import NUMBERS, ExprError, Kind, Meter, a, elements_of, kind, shown
+from .values import NUMBERS, ExprError, Kind, Meter, a, elements_of, kind, short_json
 
 Binary: TypeAlias = Callable[[Meter, Any, Any], Any]
 _SMALL = 1 << 63
@@ -36,7 +36,9 @@ def number(value: Any, what: str) -> Any:
     """Return ``value`` if it is a number, else raise ``ExprError``; ``what`` begins the message, as in "round takes a number"."""
     if value.__class__ in NUMBERS or kind(value) == "number":
         return value
-    raise ExprError("type", f"{what}, not {a(value)}: {shown(value)}" if value is not None else f"{what}, not null")
+    raise ExprError(
+        "type", f"{what}, not {a(value)}: {short_json(value)}" if value is not None else f"{what}, not null"
+    )
 
 
 def add(meter: Meter, left: Any, right: Any) -> Any:
@@ -98,7 +100,7 @@ def power(meter: Meter, left: Any, right: Any) -> Any:
     if whole and right > 0 and (abs(left).bit_length() - 1) * right > meter.limits.bits:
         raise ExprError(
             "overflow",
-            f"{shown(left)} ** {shown(right)} has more than {meter.limits.bits:,} bits",
+            f"{short_json(left)} ** {short_json(right)} has more than {meter.limits.bits:,} bits",
             hint="write the base as a float, such as 2.0",
         )
     return _number(meter, "**", operator.pow, left, right)
@@ -108,7 +110,7 @@ def negative(meter: Meter, value: Any) -> Any:
     """Return ``-value``."""
     if value.__class__ in NUMBERS or kind(value) == "number":
         return finite(meter, -value)
-    raise ExprError("type", f"can't negate {a(value)}" + ("" if value is None else f": -{shown(value)}"))
+    raise ExprError("type", f"can't negate {a(value)}" + ("" if value is None else f": -{short_json(value)}"))
 
 
 OPERATORS: Mapping[Operator, Binary] = {
@@ -134,9 +136,9 @@ def _number(
     except ZeroDivisionError:
         if sign == "**":
             raise ExprError(
-                "division", f"can't raise zero to a negative power: {shown(left)} ** {shown(right)}"
+                "division", f"can't raise zero to a negative power: {short_json(left)} ** {short_json(right)}"
             ) from None
-        raise ExprError("division", f"can't divide {shown(left)} by zero") from None
+        raise ExprError("division", f"can't divide {short_json(left)} by zero") from None
     except OverflowError:
         raise _failed("overflow", "the number is too large", sign, left, right) from None
     except ExprError as error:
@@ -144,14 +146,14 @@ def _number(
 
 
 def _wrong(sign: str, left: Any, right: Any, hint: str) -> ExprError:
-    operands = f"{shown(left)} {sign} {shown(right)}"
+    operands = f"{short_json(left)} {sign} {short_json(right)}"
     if left is None or right is None:
         return ExprError("type", f"null in arithmetic: {operands}")
     return ExprError("type", f"can't {_WORDS[sign].format(a(left), a(right))}: {operands}", hint=hint)
 
 
 def _failed(kind: Kind, message: str, sign: str, left: Any, right: Any) -> ExprError:
-    return ExprError(kind, f"{message}: {shown(left)} {sign} {shown(right)}")
+    return ExprError(kind, f"{message}: {short_json(left)} {sign} {short_json(right)}")
 
 
 # Numeric functions: rounding, roots, logarithms, sums. Each has the form ``(meter, value, ...)`` and raises ``ExprError``.
@@ -169,32 +171,32 @@ def rounded(meter: Meter, value: Any, *digits: Any) -> Any:
     """Return ``round(value)``, which is an integer, or ``round(value, digits)``. Halves are rounded to even."""
     value = number(value, "round takes a number")
     if not digits:
-        return _whole(meter, round, value, "round")
+        return _as_integer(meter, round, value, "round")
     (places,) = digits
     if not isinstance(number(places, "round takes a number of digits"), int):
-        raise ExprError("type", f"round takes a whole number of digits, not {shown(places)}")
+        raise ExprError("type", f"round takes a whole number of digits, not {short_json(places)}")
     places = max(-_MOST_DIGITS, min(_MOST_DIGITS, places))  # beyond these limits the result does not change
     try:
         return finite(meter, round(value, places))
     except OverflowError:
-        raise ExprError("overflow", f"the number is too large: round({shown(value)}, {places})") from None
+        raise ExprError("overflow", f"the number is too large: round({short_json(value)}, {places})") from None
 
 
 def rounded_down(meter: Meter, value: Any) -> Any:
     """Return ``floor(value)``, an integer."""
-    return _whole(meter, math.floor, number(value, "floor takes a number"), "floor")
+    return _as_integer(meter, math.floor, number(value, "floor takes a number"), "floor")
 
 
 def rounded_up(meter: Meter, value: Any) -> Any:
     """Return ``ceil(value)``, an integer."""
-    return _whole(meter, math.ceil, number(value, "ceil takes a number"), "ceil")
+    return _as_integer(meter, math.ceil, number(value, "ceil takes a number"), "ceil")
 
 
-def _whole(meter: Meter, function: Callable[[Any], Any], value: Any, name: str) -> Any:
+def _as_integer(meter: Meter, function: Callable[[Any], Any], value: Any, name: str) -> Any:
     try:
         return finite(meter, function(value))
     except (OverflowError, ValueError):  # infinity and NaN can't become an integer
-        raise ExprError("overflow", f"{name} takes a finite number, not {shown(value)}") from None
+        raise ExprError("overflow", f"{name} takes a finite number, not {short_json(value)}") from None
 
 
 def clamped(meter: Meter, value: Any, low: Any, high: Any) -> Any:
@@ -202,7 +204,7 @@ def clamped(meter: Meter, value: Any, low: Any, high: Any) -> Any:
     for each in (value, low, high):
         number(each, "clamp takes numbers")
     if low > high:
-        raise ExprError("value", f"clamp's low is above its high: {shown(low)} > {shown(high)}")
+        raise ExprError("value", f"clamp's low is above its high: {short_json(low)} > {short_json(high)}")
     return low if value < low else high if value > high else value
 
 
@@ -212,17 +214,17 @@ def exponential(meter: Meter, value: Any) -> float:
     try:
         return float(finite(meter, math.exp(value)))
     except OverflowError:
-        raise ExprError("overflow", f"the number is too large: exp({shown(value)})") from None
+        raise ExprError("overflow", f"the number is too large: exp({short_json(value)})") from None
 
 
 def square_root(meter: Meter, value: Any) -> float:
     """Return the square root of ``value``."""
     if number(value, "sqrt takes a number") < 0:
-        raise ExprError("value", f"can't take the square root of a negative number: sqrt({shown(value)})")
+        raise ExprError("value", f"can't take the square root of a negative number: sqrt({short_json(value)})")
     try:
         return float(finite(meter, math.sqrt(value)))
     except OverflowError:
-        raise ExprError("overflow", f"the number is too large: sqrt({shown(value)})") from None
+        raise ExprError("overflow", f"the number is too large: sqrt({short_json(value)})") from None
 
 
 def logarithm_to(name: str, function: Callable[[Any], float]) -> Callable[[Meter, Any], float]:
@@ -247,7 +249,7 @@ def logarithm(meter: Meter, value: Any, *base: Any) -> float:
 def _logarithm(name: str, function: Callable[[Any], float], value: Any) -> float:
     if not value > 0 or value == math.inf:
         raise ExprError(
-            "value", f"no logarithm exists for {shown(value)}: {name}({shown(value)})",
+            "value", f"no logarithm exists for {short_json(value)}: {name}({short_json(value)})",
             hint="the argument must be above 0; log(x + 1) also accepts 0",
         )  # fmt: skip
     return function(value)
@@ -277,7 +279,7 @@ def _check_numbers(values: Sequence[Any]) -> None:
             raise ExprError("type", "sum takes numbers, not a boolean", hint="count with sum(1 for x in xs if ...)")
         if found != "number":
             hint = "exclude nulls: `... for x in xs if x is not None`" if value is None else ""
-            raise ExprError("type", f"sum takes numbers, not {a(value)}: {shown(value)}", hint=hint)
+            raise ExprError("type", f"sum takes numbers, not {a(value)}: {short_json(value)}", hint=hint)
 
 
 def _exact(values: Sequence[Any]) -> float:

@@ -19,7 +19,7 @@ from .values import (
     elements_of,
     keys_of,
     kind,
-    shown,
+    short_json,
     truth,
 )
 
@@ -86,7 +86,7 @@ def contains(meter: Meter, value: Any, item: Any) -> bool:
     found = kind(value)
     if found == "text":
         if kind(item) != "text":
-            raise ExprError("type", f"can't look for {a(item)} in a text: {shown(item)} in {shown(value)}")
+            raise ExprError("type", f"can't look for {a(item)} in a text: {short_json(item)} in {short_json(value)}")
         meter.characters(2 * (len(value) + len(item)))  # searching a text takes longer than reading it
         return item in value
     if found == "list":
@@ -98,7 +98,7 @@ def contains(meter: Meter, value: Any, item: Any) -> bool:
         return key_of(meter, item) in value.members
     if found == "object":
         return mapping_key(meter, item) in value
-    raise ExprError("type", f"can't look for {shown(item)} in {a(value)}: {shown(value)} has no elements")
+    raise ExprError("type", f"can't look for {short_json(item)} in {a(value)}: {short_json(value)} has no elements")
 
 
 def _is_plain(item: Any) -> bool:
@@ -150,7 +150,7 @@ def key_of(meter: Meter, value: Any, depth: int = 0) -> Hashable:
     if found == "null":
         return None
     if found != "list":
-        raise ExprError("type", f"{a(value)} can't be in a set: {shown(value)}")
+        raise ExprError("type", f"{a(value)} can't be in a set: {short_json(value)}")
     if depth > DEEPEST:
         raise ExprError("limit", f"a value is nested more than {DEEPEST} levels deep")
     meter.make_list(len(value))
@@ -170,7 +170,7 @@ def mapping_key(meter: Meter, value: Any) -> Hashable:
         meter.characters(len(value))
         return value
     if kind(value) not in ("text", "number", "boolean"):
-        raise ExprError("type", f"{a(value)} can't be a key: {shown(value)}")
+        raise ExprError("type", f"{a(value)} can't be a key: {short_json(value)}")
     return key_of(meter, value)
 
 
@@ -243,7 +243,7 @@ TESTS: Mapping[Test, Holds] = {
 
 
 def _incomparable(left: Any, right: Any, sign: str) -> ExprError:
-    operands = f"{shown(left)} {sign} {shown(right)}"
+    operands = f"{short_json(left)} {sign} {short_json(right)}"
     if kind(left) == kind(right):
         return ExprError("type", f"can't order {_PLURALS[kind(left)]}: {operands}")
     hint = (
@@ -276,10 +276,10 @@ def _check_order(meter: Meter, values: Sequence[Any], function: str) -> None:
             )  # fmt: skip
         found = kind(value)
         if found not in ("number", "text"):
-            raise ExprError("type", f"{function} takes numbers or texts, not {a(value)}: {shown(value)}")
+            raise ExprError("type", f"{function} takes numbers or texts, not {a(value)}: {short_json(value)}")
         if found != kind(first):
             raise ExprError(
-                "type", f"{function} can't compare {a(first)} with {a(value)}: {shown(first)}, {shown(value)}"
+                "type", f"{function} can't compare {a(first)} with {a(value)}: {short_json(first)}, {short_json(value)}"
             )
     if kind(first) == "text":
         meter.characters(sum(map(len, values)))
@@ -335,7 +335,7 @@ def extreme(function: str) -> Callable[..., Any]:
         if len(values) == 1:
             if kind(values[0]) == "number":
                 raise ExprError(
-                    "type", f"{function} takes a list, or at least two values: {function}({shown(values[0])})"
+                    "type", f"{function} takes a list, or at least two values: {function}({short_json(values[0])})"
                 )
             taken = elements_of(meter, values[0], function)
         elif default is not _MISSING:
@@ -361,15 +361,15 @@ _MOST_SUGGESTED = 1_000
 """Maximum number of names that are searched for a suggestion."""
 
 
-def meant(name: Any, known: Iterable[Any]) -> str:
+def known_names_hint(name: Any, known: Iterable[Any]) -> str:
     """Return a hint with the known name most similar to ``name``, else a hint with all names if they are few, else ""."""
     names = [each for _, each in zip(range(_MOST_SUGGESTED), known, strict=False) if isinstance(each, str)]
     found = nearest(name, names) if isinstance(name, str) else None
     if found is not None and found != name:
-        return f"did you mean `{shown(found)[1:-1]}`?"
+        return f"did you mean `{short_json(found)[1:-1]}`?"
     if not names or len(names) > 12:
         return ""
-    return "there is " + ", ".join(f"`{shown(each)[1:-1]}`" for each in names)
+    return "there is " + ", ".join(f"`{short_json(each)[1:-1]}`" for each in names)
 
 
 def subscript(meter: Meter, value: Any, index: Any) -> Any:
@@ -379,31 +379,31 @@ def subscript(meter: Meter, value: Any, index: Any) -> Any:
         key = mapping_key(meter, index)
         if key in value:
             return value[key]
-        raise ExprError("key", f"unknown key {shown(index)}", hint=meant(index, keys_of(value)))
+        raise ExprError("key", f"unknown key {short_json(index)}", hint=known_names_hint(index, keys_of(value)))
     if found not in ("list", "text"):
         raise ExprError("type", f"{a(value)} has no elements: {_subscripted(value, index)}")
     if kind(index) != "number" or not isinstance(index, int):
-        wrong = shown(index) if kind(index) == "number" else a(index)
+        wrong = short_json(index) if kind(index) == "number" else a(index)
         raise ExprError("type", f"an index is a whole number, not {wrong}: {_subscripted(value, index)}")
     if not -len(value) <= index < len(value):
         part = "character" if found == "text" else "element"
         has = f"has {len(value):,} {part}{'s' if len(value) > 1 else ''}" if len(value) else "is empty"
-        raise ExprError("index", f"the {found} {has}: [{shown(index)}] does not exist")
+        raise ExprError("index", f"the {found} {has}: [{short_json(index)}] does not exist")
     return value[index]
 
 
 def _subscripted(value: Any, index: Any) -> str:
-    return f"{shown(value)}[{shown(index)}]"
+    return f"{short_json(value)}[{short_json(index)}]"
 
 
 def sliced(meter: Meter, value: Any, start: Any, stop: Any, step: Any) -> Any:
     """Return ``value[start:stop:step]`` of a list or a string. None stands for an omitted part."""
     found = kind(value)
     if found not in ("list", "text"):
-        raise ExprError("type", f"can't take a slice of {a(value)}: {shown(value)}")
+        raise ExprError("type", f"can't take a slice of {a(value)}: {short_json(value)}")
     for part in (start, stop, step):
         if part is not None and (kind(part) != "number" or not isinstance(part, int)):
-            raise ExprError("type", f"the bounds of a slice are whole numbers, not {a(part)}: {shown(part)}")
+            raise ExprError("type", f"the bounds of a slice are whole numbers, not {a(part)}: {short_json(part)}")
     if step == 0:
         raise ExprError("value", "the step of a slice can't be 0")
     taken = slice(start, stop, step)
@@ -419,7 +419,7 @@ def got(meter: Meter, value: Any, key: Any, default: Any = None) -> Any:
     """Return the value under ``key`` in the object ``value``, or ``default``."""
     if kind(value) != "object":
         raise ExprError(
-            "type", f".get(...) is for an object, not {a(value)}" + ("" if value is None else f": {shown(value)}")
+            "type", f".get(...) is for an object, not {a(value)}" + ("" if value is None else f": {short_json(value)}")
         )
     mapping: Mapping[Any, Any] = value
     return mapping.get(mapping_key(meter, key), default)

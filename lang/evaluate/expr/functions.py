@@ -25,8 +25,8 @@ from .arithmetic import (
     square_root,
     total,
 )
-from .comparison import count_of, distinct, got, key_of, largest, meant, ordered, smallest
-from .values import NUMBERS, Distinct, ExprError, Meter, a, elements_of, kind, shown, truth
+from .comparison import count_of, distinct, got, key_of, known_names_hint, largest, ordered, smallest
+from .values import NUMBERS, Distinct, ExprError, Meter, a, elements_of, kind, short_json, truth
 
 # Statistical functions: median, percentile, variance, standard deviation, mode. Each has the form ``(meter, values, ...)``.
 # Their results equal those of Python's ``statistics``; ``percentile`` interpolates linearly, like numpy's default. Except for
@@ -49,8 +49,8 @@ def quantile(meter: Meter, values: Any, share: Any) -> Any:
     """Return the percentile at ``share`` (0 to 1): the number at this share of the sorted elements, interpolated linearly."""
     share = number(share, "percentile takes a number p from 0 to 1")
     if not 0 <= share <= 1:
-        hint = f"write {shown(share / 100)}" if 1 < share <= 100 else ""
-        raise ExprError("value", f"percentile takes p from 0 to 1, not {shown(share)}", hint=hint)
+        hint = f"write {short_json(share / 100)}" if 1 < share <= 100 else ""
+        raise ExprError("value", f"percentile takes p from 0 to 1, not {short_json(share)}", hint=hint)
     taken = _sorted(meter, values, "percentile")
     place = (len(taken) - 1) * share
     below = math.floor(place)
@@ -68,7 +68,9 @@ def _between(meter: Meter, low: Any, high: Any, way: float, name: str) -> float:
         step = high - low
         return float(finite(meter, low + step * way if way < 0.5 else high - step * (1 - way)))
     except OverflowError:
-        raise ExprError("overflow", f"the number is too large: {name} between {shown(low)} and {shown(high)}") from None
+        raise ExprError(
+            "overflow", f"the number is too large: {name} between {short_json(low)} and {short_json(high)}"
+        ) from None
 
 
 def spread(meter: Meter, values: Any) -> Any:
@@ -121,12 +123,10 @@ def _numbers(meter: Meter, values: Any, name: str) -> Sequence[Any]:
         found = kind(value)
         if found != "number":
             hint = "exclude nulls: `... for x in xs if x is not None`" if value is None else ""
-            raise ExprError(
-                "type", f"{name} takes numbers, not {a(value)}: {shown(value)}" if value is not None else f"{name} takes numbers, not null",
-                hint=hint,
-            )  # fmt: skip
+            element = "null" if value is None else f"{a(value)}: {short_json(value)}"
+            raise ExprError("type", f"{name} takes numbers, not {element}", hint=hint)
         if isinstance(value, float) and not math.isfinite(value):
-            raise ExprError("value", f"{name} takes finite numbers, not {shown(value)}")
+            raise ExprError("value", f"{name} takes finite numbers, not {short_json(value)}")
     return taken
 
 
@@ -142,15 +142,16 @@ def as_integer(meter: Meter, value: Any) -> int:
     """Return ``int(value)`` for a number, which is truncated, for a plain decimal number in a string, or for a boolean (true is 1)."""
     found = kind(value)
     if found == "text":
-        return int(finite(meter, int(_written(value, _INTEGER, "int", "a whole number"))))
+        return int(finite(meter, int(_numeral(value, _INTEGER, "int", "a whole number"))))
     if found not in ("number", "boolean"):
         raise ExprError(
-            "type", f"int takes a number or a text, not {a(value)}" + ("" if value is None else f": {shown(value)}")
+            "type",
+            f"int takes a number or a text, not {a(value)}" + ("" if value is None else f": {short_json(value)}"),
         )
     try:
         return int(finite(meter, int(value)))
     except (OverflowError, ValueError):
-        raise ExprError("overflow", f"int takes a finite number, not {shown(value)}") from None
+        raise ExprError("overflow", f"int takes a finite number, not {short_json(value)}") from None
 
 
 def as_float(meter: Meter, value: Any) -> float:
@@ -158,21 +159,22 @@ def as_float(meter: Meter, value: Any) -> float:
     found = kind(value)
     if found not in ("text", "number"):
         raise ExprError(
-            "type", f"float takes a number or a text, not {a(value)}" + ("" if value is None else f": {shown(value)}")
+            "type",
+            f"float takes a number or a text, not {a(value)}" + ("" if value is None else f": {short_json(value)}"),
         )
-    written = _written(value, _FLOAT, "float", "a number") if found == "text" else value
+    written = _numeral(value, _FLOAT, "float", "a number") if found == "text" else value
     try:
         return float(finite(meter, float(written)))
     except OverflowError:
-        raise ExprError("overflow", f"the number is too large: float({shown(value)})") from None
+        raise ExprError("overflow", f"the number is too large: float({short_json(value)})") from None
 
 
-def _written(text: str, pattern: re.Pattern[str], function: str, wanted: str) -> str:
+def _numeral(text: str, pattern: re.Pattern[str], function: str, wanted: str) -> str:
     short = text[: _LONGEST_NUMBER + 1] if len(text) <= 10 * _LONGEST_NUMBER else text[:1]
     stripped = short.strip()
     if len(text) > _LONGEST_NUMBER or not pattern.fullmatch(stripped):
         hint = "float(...) takes a number with a point" if function == "int" and _FLOAT.fullmatch(stripped) else ""
-        raise ExprError("value", f"{function} can't read {wanted} from the text {shown(text)}", hint=hint)
+        raise ExprError("value", f"{function} can't read {wanted} from the text {short_json(text)}", hint=hint)
     return stripped
 
 
@@ -182,9 +184,9 @@ def as_text(meter: Meter, value: Any) -> str:
     if found == "text":
         return value  # type: ignore[no-any-return]
     if found in ("null", "boolean"):
-        return shown(value)
+        return short_json(value)
     if found != "number":
-        raise ExprError("type", f"str takes a number or a text, not {a(value)}: {shown(value)}")
+        raise ExprError("type", f"str takes a number or a text, not {a(value)}: {short_json(value)}")
     written = repr(finite(meter, value if value.__class__ in NUMBERS else value + 0))
     meter.make_text(len(written), wide=False)
     return written
@@ -194,7 +196,7 @@ def _text(value: Any, method: str) -> str:
     if value.__class__ is str or kind(value) == "text":
         return value  # type: ignore[no-any-return]
     raise ExprError(
-        "type", f".{method}() is for a text, not {a(value)}" + ("" if value is None else f": {shown(value)}")
+        "type", f".{method}() is for a text, not {a(value)}" + ("" if value is None else f": {short_json(value)}")
     )
 
 
@@ -202,7 +204,7 @@ def _part(value: Any, method: str) -> str:
     if value.__class__ is str or kind(value) == "text":
         return value  # type: ignore[no-any-return]
     raise ExprError(
-        "type", f".{method}(...) takes a text, not {a(value)}" + ("" if value is None else f": {shown(value)}")
+        "type", f".{method}(...) takes a text, not {a(value)}" + ("" if value is None else f": {short_json(value)}")
     )
 
 
@@ -274,7 +276,8 @@ def count(meter: Meter, value: Any, item: Any) -> int:
     if found != "text":
         raise ExprError(
             "type",
-            f".count(...) is for a list or a text, not {a(value)}" + ("" if value is None else f": {shown(value)}"),
+            f".count(...) is for a list or a text, not {a(value)}"
+            + ("" if value is None else f": {short_json(value)}"),
         )
     part = _part(item, "count")
     meter.characters(2 * (len(value) + len(part)))
@@ -312,7 +315,7 @@ def length(meter: Meter, value: Any) -> int:
     if kind(value) in ("list", "text", "object", "set"):
         return len(value)
     hint = "count with sum(1 for ...)" if kind(value) == "generator" else ""
-    raise ExprError("type", f"{a(value)} has no length: len({shown(value)})", hint=hint)
+    raise ExprError("type", f"{a(value)} has no length: len({short_json(value)})", hint=hint)
 
 
 FUNCTION_TABLE: Mapping[str, Callable[..., Any]] = {
@@ -335,7 +338,7 @@ METHOD_TABLE: Mapping[str, Callable[..., Any]] = {
 def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Callable[..., Any]:
     """Return the function ``name`` for a call with this number of arguments. Raises ``ExprError`` if the call is invalid."""
     if name not in FUNCTIONS:
-        raise ExprError("name", f"unknown function `{name:.60}`", hint=meant(name, FUNCTIONS))
+        raise ExprError("name", f"unknown function `{name:.60}`", hint=known_names_hint(name, FUNCTIONS))
     signature = FUNCTIONS[name]
     for keyword in keywords:
         if keyword not in signature.keywords or keywords.count(keyword) > 1:
@@ -347,7 +350,7 @@ def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Calla
 def method(name: str, arguments: int) -> Callable[..., Any]:
     """Return the method ``name`` for a call with this number of arguments. Raises ``ExprError`` if the call is invalid."""
     if name not in METHODS:
-        raise ExprError("name", f"unknown method `.{name:.60}`", hint=meant(name, METHODS))
+        raise ExprError("name", f"unknown method `.{name:.60}`", hint=known_names_hint(name, METHODS))
     _check_count(f".{name}", arguments, METHODS[name].least, METHODS[name].most, METHODS[name].signature)
     return METHOD_TABLE[name]
 

@@ -22,10 +22,10 @@ from .generator_types import (
     Code,
     Kind,
     Unsupported,
+    integer,
     number,
     number_test,
     union,
-    whole,
 )
 from .generator_writer import Unsupported as ExprUnsupported
 from .generator_writer import Writer, cost_bound, memory_bound
@@ -36,7 +36,7 @@ from .interpreter import evaluate
 _MOST_ELEMENTS_BITS = 40
 """A number of bits that suffices to count the elements of any list."""
 _KEYWORDS = {"default": "default", "reverse": "reverse"}
-_COUNT = whole(_MOST_ELEMENTS_BITS)
+_COUNT = integer(_MOST_ELEMENTS_BITS)
 
 
 def call(writer: Writer, expr: Call) -> Code:
@@ -90,7 +90,7 @@ def _rounded(writer: Writer, expr: Call) -> Code | None:
             return None
         return Code(f"round({codes[0].text}, {digits})", codes[0].kind)
     codes = _numbers(writer, expr, 1)
-    return Code(f"{_ROUNDING[expr.function]}({codes[0].text})", whole(codes[0].kind.bits + 1)) if codes else None
+    return Code(f"{_ROUNDING[expr.function]}({codes[0].text})", integer(codes[0].kind.bits + 1)) if codes else None
 
 
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "round": "round"}

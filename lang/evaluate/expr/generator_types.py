@@ -78,7 +78,7 @@ CHECKED = _kind("int", "float", int_bits=INT_BITS, float_bits=FLOAT_BITS)
 """The kind accepted by a guard for numbers."""
 
 
-def whole(bits: float) -> Kind:
+def integer(bits: float) -> Kind:
     """Return the kind of an integer of at most ``bits`` bits."""
     return _kind("int", int_bits=bits)
 
@@ -104,7 +104,7 @@ def constant_kind(value: Any) -> Kind:
     if isinstance(value, bool):
         return BOOLEAN
     if isinstance(value, int):
-        return whole(value.bit_length())
+        return integer(value.bit_length())
     if isinstance(value, float):
         if not math.isfinite(value):
             return _kind("float")

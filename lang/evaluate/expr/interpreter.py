@@ -27,9 +27,9 @@ from ...trees.expr import (
     TupleDisplay,
 )
 from .arithmetic import OPERATORS, negative, power
-from .comparison import TESTS, mapping_key, meant, sliced, subscript
+from .comparison import TESTS, known_names_hint, mapping_key, sliced, subscript
 from .functions import function, method
-from .values import ExprError, Meter, a, checked_result, clause_costs, keys_of, kind, shown, truth
+from .values import ExprError, Meter, a, checked_result, clause_costs, keys_of, kind, short_json, truth
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -126,7 +126,9 @@ class _Evaluation:
     def name(self, node: Name, bound: Mapping[str, Any]) -> Any:
         if node.name in self.names:
             return self.names[node.name]
-        raise ExprError("name", f"unknown value `{node.name:.60}`", hint=meant(node.name, chain(bound, self.names)))
+        raise ExprError(
+            "name", f"unknown value `{node.name:.60}`", hint=known_names_hint(node.name, chain(bound, self.names))
+        )
 
     def field(self, node: Field, bound: Mapping[str, Any]) -> Any:
         space = self.spaces.get(node.namespace)
@@ -135,7 +137,7 @@ class _Evaluation:
             raise ExprError("name", f"`{node.namespace}` is not available here", hint=hint)
         if node.name in space or node.namespace != "context":
             return space.get(node.name)  # a value that was not extracted, or is unknown for a review, is null
-        raise ExprError("key", f"the context has no `{node.name:.60}`", hint=meant(node.name, space))
+        raise ExprError("key", f"the context has no `{node.name:.60}`", hint=known_names_hint(node.name, space))
 
     def list_display(self, node: ListDisplay | TupleDisplay, bound: Mapping[str, Any]) -> Any:
         items, meter = node.items, self.meter
@@ -177,7 +179,7 @@ class _Evaluation:
     ) -> Any:
         """Return the result of an operator. An error about null or zero names the operands as written, if they are short."""
         if left is None or right is None:
-            operands = f"{_named(first, left)} {sign} {_named(second, right)}"
+            operands = f"{_operand_text(first, left)} {sign} {_operand_text(second, right)}"
             raise ExprError("type", f"null in arithmetic: {operands}", hint=_of_null(first if left is None else second))
         try:
             return compute(self.meter, left, right)
@@ -264,7 +266,7 @@ class _Evaluation:
         if found == "object":
             return keys_of(value)
         label = _label(node)
-        told = f": {label} is {a(value)}" if label else "" if value is None else f": {shown(value)}"
+        told = f": {label} is {a(value)}" if label else "" if value is None else f": {short_json(value)}"
         raise ExprError("type", f"can't iterate over {a(value)} with `for`{told}", span=node.span)
 
     def subscript(self, node: Subscript, bound: Mapping[str, Any]) -> Any:
@@ -328,12 +330,12 @@ def _label(node: Expr) -> str:
     if isinstance(node, Field):
         return f"{node.namespace}.{node.name}"
     if isinstance(node, Subscript) and isinstance(node.value, Name) and isinstance(node.index, Literal):
-        return f"{node.value.name}[{shown(node.index.value)}]"
+        return f"{node.value.name}[{short_json(node.index.value)}]"
     return ""
 
 
-def _named(node: Expr, value: Any) -> str:
-    return _label(node) or shown(value)
+def _operand_text(node: Expr, value: Any) -> str:
+    return _label(node) or short_json(value)
 
 
 def _of_null(node: Expr) -> str:

@@ -268,7 +268,7 @@ def elements_of(meter: Meter, value: Any, function: str) -> Sequence[Any]:
     if found in ("set", "object"):
         meter.make_list(len(value))
         return list(value) if found == "set" else keys_of(value)
-    raise ExprError("type", f"{function} takes a list, not {a(value)}: {function}({shown(value)})")
+    raise ExprError("type", f"{function} takes a list, not {a(value)}: {function}({short_json(value)})")
 
 
 class _Flag:
@@ -298,7 +298,7 @@ _SHOWN = 40
 """Default maximum number of characters of a value in a message."""
 
 
-def shown(value: Any, width: int = _SHOWN) -> str:
+def short_json(value: Any, width: int = _SHOWN) -> str:
     """Return ``value`` as JSON for a message, shortened to about ``width`` characters; fast even for a huge value."""
     found = kind(value)
     if found == "null":
@@ -321,9 +321,9 @@ def _parts(value: Any, found: ValueKind) -> Iterator[str]:
     for each in value:
         if found == "object":
             inner = value[each]
-            yield f"{shown(_from_key(each), 20)}: {shown(inner, 10) if _is_scalar(inner) else '…'}"
+            yield f"{short_json(_from_key(each), 20)}: {short_json(inner, 10) if _is_scalar(inner) else '…'}"
         else:
-            yield shown(each, 20) if _is_scalar(each) else "[…]" if kind(each) == "list" else "{…}"
+            yield short_json(each, 20) if _is_scalar(each) else "[…]" if kind(each) == "list" else "{…}"
 
 
 def _is_scalar(value: Any) -> bool:
@@ -412,7 +412,7 @@ class _Copy:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise ExprError("result", f"the text contains half a surrogate pair: {shown(value)}") from None
+                raise ExprError("result", f"the text contains half a surrogate pair: {short_json(value)}") from None
         return value if value.__class__ is str else str(value)
 
 

@@ -29,7 +29,7 @@ from ...trees.expr import (
 )
 from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
 from ..expr.interpreter import evaluate
-from ..expr.values import ExprError, Meter, shown, truth
+from ..expr.values import ExprError, Meter, short_json, truth
 from .interpreter import Computed, Interpreter, Row, Table
 from .step_dependencies import EXTRACTIONS, names_in, needs, parts
 
@@ -55,10 +55,10 @@ def step_in_words(step: SeedStep) -> str:
             return f"count of extractions{_where(step.where)}"
         case Aggregate():
             element = "" if step.element is None else f" {_subject(step.element)}"
-            of_none = "" if step.operation == "sum" or step.default is None else f"; {shown(step.default)} of none"
+            of_none = "" if step.operation == "sum" or step.default is None else f"; {short_json(step.default)} of none"
             return f"{_AGGREGATES[step.operation]}{element} over extractions{_where(step.where)}{of_none}"
         case Lookup():
-            return f"{_LOOKUPS[step.match]} {format_expr(step.source)}; {shown(step.default)} if there is none"
+            return f"{_LOOKUPS[step.match]} {format_expr(step.source)}; {short_json(step.default)} if there is none"
         case Case():
             return "value of the first true rule"
         case Formula():
@@ -112,7 +112,7 @@ def _comparison(test: str, operand: Expr) -> str:
 
 def _literal(literal: Literal) -> str:
     value = literal.value
-    return value if isinstance(value, str) and value.isidentifier() else shown(value)
+    return value if isinstance(value, str) and value.isidentifier() else short_json(value)
 
 
 def _subject(expr: Expr) -> str:
@@ -184,11 +184,11 @@ def explain(
     if name not in seed.step_by_name:
         near = nearest(name, seed.step_by_name)
         raise ValueError(f"the seed has no step {name}" + (f"; did you mean {near}?" if near else ""))
-    told = _told(seed, name)
+    told = _steps_in_display_order(seed, name)
     return Explanation(name, len(rows), _Explainer(seed, rows, context, told, computed).explained())
 
 
-def _told(seed: FormulaSeed, name: str) -> dict[str, SeedStep]:
+def _steps_in_display_order(seed: FormulaSeed, name: str) -> dict[str, SeedStep]:
     """Return the step ``name`` and all its dependencies in display order: depth first, each step at its first mention."""
     told: dict[str, SeedStep] = {}
     stack = [name]
@@ -280,11 +280,11 @@ class _Explainer:
                 alone = attrs.evolve(node, kind="list", clauses=(first, *node.clauses[1:]))
                 words = format_expr(attrs.evolve(node, kind="list"))
                 gave = not isinstance(node.element, Literal)
-                yield Selection(words, tuple(self._given(alone)), _subscripts(node), gave)
+                yield Selection(words, tuple(self._selected_rows(alone)), _subscripts(node), gave)
             elif isinstance(node, Name | Comprehension) and EXTRACTIONS in names_in(node):
                 yield Selection(EXTRACTIONS, tuple((index, 1) for index in range(len(self.run.rows))))
 
-    def _given(self, alone: Comprehension) -> Iterator[tuple[int, Any]]:
+    def _selected_rows(self, alone: Comprehension) -> Iterator[tuple[int, Any]]:
         names = dict(self.run.names)
         for index, found in enumerate(self.run.names[EXTRACTIONS]):
             names[_ONE] = [found]
@@ -374,19 +374,19 @@ def _head(step: StepExplanation) -> str:
         return f"{step.name} has no value: {step.error}"
     if step.kind == "filter":
         return f"{step.name} holds for {len(step.selections[0].used)} extractions"
-    return f"{step.name} = {shown(step.value)}{', a constant' if step.kind == 'constant' else ''}"
+    return f"{step.name} = {short_json(step.value)}{', a constant' if step.kind == 'constant' else ''}"
 
 
 def _body(step: StepExplanation, explanation: Explanation, rows: Sequence[Row], reviews: int) -> list[str]:
-    operands = "".join(f", {name} = {shown(value)}" for name, value in step.operands)
-    equals = f"{shown(step.value)} = " if step.kind == "formula" and not step.error else ""
+    operands = "".join(f", {name} = {short_json(value)}" for name, value in step.operands)
+    equals = f"{short_json(step.value)} = " if step.kind == "formula" and not step.error else ""
     if step.kind == "constant":
         return []
     lines = [f"{equals}{step.operation}{operands}"]
     if step.rule:
         lines.append(step.rule)
     if step.matched is not None:
-        keys = ", ".join(f"{shown(key)} gives {shown(value)}" for key, value in step.matched[:reviews])
+        keys = ", ".join(f"{short_json(key)} gives {short_json(value)}" for key, value in step.matched[:reviews])
         more = f", and {len(step.matched) - reviews} more" if len(step.matched) > reviews else ""
         lines.append(f"matched: {keys}{more}" if keys else "no key matches: the default")
     several = len(step.selections) > 1
@@ -407,24 +407,24 @@ def _evidence(over: str, selection: Selection, of: int, rows: Sequence[Row], rev
 
 def _row(index: int, given: Any, row: Row, selection: Selection) -> str:
     name = f"review {row['review']}" if "review" in row else f"extraction {index}"
-    known = f" {shown(row['id'])}" if row.get("id") not in (None, "") else ""
+    known = f" {short_json(row['id'])}" if row.get("id") not in (None, "") else ""
     fields = ", ".join(_read(row, read) for read in selection.reads)
-    gave = f" gave {shown(given)}" if selection.gave else ""
+    gave = f" gave {short_json(given)}" if selection.gave else ""
     excerpt = str(row.get("excerpt") or "")
-    quoted = f": {shown(excerpt, _EXCERPT)}" if excerpt else ""
+    quoted = f": {short_json(excerpt, _EXCERPT)}" if excerpt else ""
     return f"{name}{known}{gave}{f' ({fields})' if fields else ''}{quoted}"
 
 
 def _read(row: Row, read: str) -> str:
     namespace, _, name = read.partition(".")
     invalid = row.get("invalid" if namespace == "extraction" else "invalid_meta") or {}
-    said = f" (invalid: {shown(invalid[name])})" if name in invalid else ""
+    said = f" (invalid: {short_json(invalid[name])})" if name in invalid else ""
     spans, parts = row.get("parts") or (), (row.get("decided") or {}).get(name, ()) if namespace == "extraction" else ()
     places = [f"{spans[part][0]:,} to {spans[part][1]:,}" for part in parts if part < len(spans)]
     where = (
         f" at characters {' and '.join(places[:_PARTS])}{' and more' if len(places) > _PARTS else ''}" if places else ""
     )
-    return f"{name if namespace == 'extraction' else read} {shown(row.get(namespace, {}).get(name))}{said}{where}"
+    return f"{name if namespace == 'extraction' else read} {short_json(row.get(namespace, {}).get(name))}{said}{where}"
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:

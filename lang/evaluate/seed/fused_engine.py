@@ -15,7 +15,7 @@ from ...trees import walk
 from ...trees.expr import Call, Comprehension, Expr, Field, Name
 from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
 from ..expr.generator import call, function_of
-from ..expr.generator_types import ANYTHING, BOOLEAN, CHECKED, Code, Kind, constant_kind, number, union, whole
+from ..expr.generator_types import ANYTHING, BOOLEAN, CHECKED, Code, Kind, constant_kind, integer, number, union
 from ..expr.generator_types import SPACE as EXPRESSIONS
 from ..expr.generator_writer import Unsupported, Writer, cost_bound, memory_bound
 from ..expr.values import ExprError, Meter, checked_result
@@ -32,7 +32,7 @@ _MOST_NODES = 6_000
 _MOST_PARAMETERS = 100
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COUNT_BITS = 40
-_COUNT = whole(_COUNT_BITS)
+_COUNT = integer(_COUNT_BITS)
 
 
 def generated(seed: FormulaSeed) -> Callable[[Sequence[Any], Mapping[str, Any]], dict[str, Any]]:
@@ -222,7 +222,7 @@ class _Emitter:
         if step.operation == "sum":
             return self.writer.result(_sum(name, kind if kind.numeric else CHECKED))
         if not kind.numeric:
-            asked = self.writer.ask(_asked(step), Code(name, ANYTHING))
+            asked = self.writer.ask(_aggregator(step), Code(name, ANYTHING))
             return self.writer.result(asked)
         try:
             checked_result(step.default)
@@ -252,7 +252,7 @@ def _sum(name: str, kind: Kind) -> Code:
     return Code(f"total({name})", number(kind.bits + _COUNT_BITS, whole=True, fraction=kind.may("float")))
 
 
-def _asked(step: Aggregate) -> Callable[[Meter, Any], Any]:
+def _aggregator(step: Aggregate) -> Callable[[Meter, Any], Any]:
     return lambda meter, elements: aggregate(step, elements, meter)
 
 

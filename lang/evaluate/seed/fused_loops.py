@@ -237,11 +237,11 @@ class Action:
 
 @define
 class Loop:
-    """The reductions of one loop, and the loop's code. ``named`` returns the code of names and of context fields."""
+    """The reductions of one loop, and the loop's code. ``name_code`` returns the code of names and of context fields."""
 
     fields: Mapping[str, Extracted]
     writer: Writer
-    named: Callable[[Name | Field], Code]
+    name_code: Callable[[Name | Field], Code]
     prefix: str
     _results: dict[Reduction, tuple[str, Code | None, tuple[str, ...]]] = field(factory=dict)
     _groups: list[Group] = field(factory=list)
@@ -255,18 +255,18 @@ class Loop:
     def add(self, reduction: Reduction) -> tuple[str, Kind | None]:
         """Add a reduction. Return the name of the local that holds its result after the loop, and the kind of its elements."""
         if reduction not in self._results:
-            element = None if reduction.element is None else self._written(reduction.element)
+            element = None if reduction.element is None else self._code_of(reduction.element)
             self._results[reduction] = (self.writer.local("a"), element, self._read())
         name, element, _ = self._results[reduction]
         return name, None if element is None else element.kind.without("null")
 
     def kind_of(self, element: Expr) -> Kind:
         """Return the kind of ``element`` if it is not null."""
-        kind = self._written(element).kind.without("null")
+        kind = self._code_of(element).kind.without("null")
         self._reads.clear()
         return kind
 
-    def _written(self, expr: Expr) -> Code:
+    def _code_of(self, expr: Expr) -> Code:
         """Return the code of an expression over one row."""
         return self.writer.inside(self._resolve, expr)
 
@@ -278,7 +278,7 @@ class Loop:
 
     def _resolve(self, node: Name | Field) -> Code:
         if isinstance(node, Name) or node.namespace == "context":
-            return self.named(node)
+            return self.name_code(node)
         if node not in self._locals:
             self._locals[node] = self._load(node)
         name = self._locals[node]
@@ -406,7 +406,7 @@ class Loop:
             names = discrete_fields(part, self.fields)
             group = next((group for group in self._groups if names and names <= set(group.fields)), None)
             if group is None:
-                text = self.writer.result(self._written(part)).text
+                text = self.writer.result(self._code_of(part)).text
                 atoms.append(Atom(text, False, self._read()))
             elif atoms:
                 atoms.append(group.atom((part,)))

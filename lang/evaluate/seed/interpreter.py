@@ -28,7 +28,7 @@ from ...trees.seed import (
 from ..expr.arithmetic import total
 from ..expr.comparison import largest, smallest
 from ..expr.interpreter import Evaluator
-from ..expr.values import ExprError, Limits, Meter, a, checked_result, shown, truth, weight
+from ..expr.values import ExprError, Limits, Meter, a, checked_result, short_json, truth, weight
 from .step_dependencies import EXTRACTIONS, needs, reads_of, unknown_rows
 
 # Results of aggregates. Neither the value nor the type of a result depends on the order of the elements.
@@ -166,7 +166,7 @@ class Table:
             if isinstance(element, str):
                 texts.append(element if self.match == "exact" else element.casefold())
             elif element is not None:
-                message = f"a lookup's source is a text or a list of texts, not {a(element)}: {shown(element)}"
+                message = f"a lookup's source is a text or a list of texts, not {a(element)}: {short_json(element)}"
                 raise ExprError("type", message, span=self.span)
         return texts
 

@@ -99,7 +99,7 @@ def sensitivity(
     """
     reference = Interpreter(seed, rows, context)
     before = reference.computed()
-    asked = _asked(seed, before, outputs)
+    asked = _checked_outputs(seed, before, outputs)
     trials = _trials(seed, rows)
     most = max(_LEAST, _STEPS // max(1, reference.spent)) if limit is None else max(0, limit)
     computing = run or Compute.of(seed).run
@@ -111,7 +111,7 @@ def sensitivity(
     return Sensitivity(tuple(sorted(flips, key=_effect)), asked, min(most, len(trials)), len(trials))
 
 
-def _asked(seed: FormulaSeed, before: Computed, outputs: Sequence[str] | None) -> tuple[str, ...]:
+def _checked_outputs(seed: FormulaSeed, before: Computed, outputs: Sequence[str] | None) -> tuple[str, ...]:
     if outputs is None:
         failed = {error.step for error in before.errors}
         return tuple(name for name in seed.outputs if name in failed or isinstance(before.values.get(name), str | bool))

@@ -63,13 +63,13 @@ class Context(LintContext):
         """Return all nodes, each with the variables that are bound at the node."""
         return tuple(_places(self.expr))
 
-    def found(
+    def diagnostic(
         self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:  # fmt: skip
         """Return a diagnostic. For an expression that a program built, the diagnostic has neither a place nor edits."""
         place = None if span == NOWHERE else span
-        return super().found(code, message, place, *hints, edits=edits, severity=severity)
+        return super().diagnostic(code, message, place, *hints, edits=edits, severity=severity)
 
 
 lint: Lints[Context] = Lints()

@@ -45,24 +45,24 @@ def _unknown_name(context: Context, place: Place, node: Name) -> Diagnostic:
     message = f"unknown value `{name:.60}`"
     if name in FUNCTIONS:
         hint = f"it is a function: write `{FUNCTIONS[name].signature}`"
-        return context.found("EXPR050", message, node.span, hint)
+        return context.diagnostic("EXPR050", message, node.span, hint)
     if name == "context" and (reads := _reads_of_context(context)).get(node.span) is not None:
         whole, key = reads[node.span]
         hint = f"write `context.{key:.60}`"
-        return context.found("EXPR050", message, node.span, hint, edits=[Edit(whole, f"context.{key}")])
+        return context.diagnostic("EXPR050", message, node.span, hint, edits=[Edit(whole, f"context.{key}")])
     written = _in_namespace(context, place, name)
     if written is not None:
-        return context.found("EXPR050", message, node.span, f"write `{written}`", edits=[Edit(node.span, written)])
+        return context.diagnostic("EXPR050", message, node.span, f"write `{written}`", edits=[Edit(node.span, written)])
     if context.fields is not None and name in context.fields and EXTRACTIONS in names:
         hint = f"it is a field of each extraction: `e[{json.dumps(name)}] for e in {EXTRACTIONS}`"
-        return context.found("EXPR050", message, node.span, hint)
+        return context.diagnostic("EXPR050", message, node.span, hint)
     if context.has_enough:
-        return context.found("EXPR050", message, node.span)
+        return context.diagnostic("EXPR050", message, node.span)
     known = names.union(place.variables)
     near = context.suggestion(name, known)
     edits = [Edit(node.span, near)] if near else []
     hint = f"did you mean `{near}`?" if near else listed(known) if known else "the expression has no values"
-    return context.found("EXPR050", message, node.span, hint, edits=edits)
+    return context.diagnostic("EXPR050", message, node.span, hint, edits=edits)
 
 
 def _reads_of_context(context: Context) -> dict[Span, tuple[Span, str]]:
@@ -118,7 +118,7 @@ def namespaces(context: Context) -> Iterator[Diagnostic]:
             hint = "values are named without a prefix"
         what = "extraction" if node.namespace == "extraction" else "review"
         message = f"`{node.namespace}.{node.name:.60}` has no value: there is no current {what} here"
-        yield context.found("EXPR055", message, node.span, hint, edits=edits)
+        yield context.diagnostic("EXPR055", message, node.span, hint, edits=edits)
 
 
 @lint("EXPR056")
@@ -146,13 +146,13 @@ def _no_field(context: Context, name: str, whole: Span, span: Span, written: str
     fields: Collection[str] = context.fields or {}
     if written is not None:
         shown = f"e[{written}]" if quoted else written
-        return context.found(
+        return context.diagnostic(
             "EXPR056", message, whole, f"it is metadata of the review: write `{shown}`", edits=[Edit(whole, written)]
         )
     near = context.suggestion(name, fields)
     edits = [Edit(span, json.dumps(near, ensure_ascii=False) if quoted else near)] if near else []
     hint = f"did you mean `{near}`?" if near else listed(fields) or "nothing is extracted"
-    return context.found("EXPR056", message, whole, hint, edits=edits)
+    return context.diagnostic("EXPR056", message, whole, hint, edits=edits)
 
 
 def _last(span: Span, name: str) -> Span:
@@ -176,7 +176,7 @@ def unknown_metadata(context: Context) -> Iterator[Diagnostic]:
         near = context.suggestion(name, META_KEYS)
         edits = [Edit(inner, json.dumps(near) if quoted else near)] if near else []
         hint = f"did you mean `{near}`?" if near else f"a review has {', '.join(META_KEYS)}"
-        yield context.found("EXPR057", f"a review has no `{name:.60}`", span, hint, edits=edits)
+        yield context.diagnostic("EXPR057", f"a review has no `{name:.60}`", span, hint, edits=edits)
 
 
 @lint("EXPR058")
@@ -190,7 +190,7 @@ def unknown_context(context: Context) -> Iterator[Diagnostic]:
         near = context.suggestion(node.name, keys)
         edits = [Edit(_last(node.span, node.name), near)] if near else []
         hint = f"did you mean `context.{near}`?" if near else listed(keys) or "the context is empty"
-        yield context.found("EXPR058", f"the context has no `{node.name:.60}`", node.span, hint, edits=edits)
+        yield context.diagnostic("EXPR058", f"the context has no `{node.name:.60}`", node.span, hint, edits=edits)
 
 
 @lint("EXPR062")
@@ -211,7 +211,7 @@ def shadowing(context: Context) -> Iterator[Diagnostic]:
                 why = "a function has this name"
             if why:
                 hint = "rename the variable"
-                yield context.found("EXPR062", f"`for {name:.60}`: {why}", clause.span, hint)
+                yield context.diagnostic("EXPR062", f"`for {name:.60}`: {why}", clause.span, hint)
             taken.add(name)
 
 
@@ -229,7 +229,7 @@ def unknown_functions(context: Context) -> Iterator[Diagnostic]:
             edits = [Edit(span, near)] if near else []
             hint = _INSTEAD.get(node.function.lower()) or (f"did you mean `{near}`?" if near else listed(FUNCTIONS, 30))
             edits = [] if node.function.lower() in _INSTEAD else edits
-            yield context.found("EXPR051", f"unknown function `{node.function:.60}`", span, hint, edits=edits)
+            yield context.diagnostic("EXPR051", f"unknown function `{node.function:.60}`", span, hint, edits=edits)
 
 
 _INSTEAD = {
@@ -261,7 +261,7 @@ def unknown_methods(context: Context) -> Iterator[Diagnostic]:
         if isinstance(node, MethodCall) and node.method not in METHODS:
             near = context.suggestion(node.method, METHODS)
             hint = f"did you mean `.{near}`?" if near else listed((f".{name}" for name in METHODS), 12)
-            yield context.found("EXPR052", f"unknown method `.{node.method:.60}`", node.span, hint)
+            yield context.diagnostic("EXPR052", f"unknown method `.{node.method:.60}`", node.span, hint)
 
 
 @lint("EXPR053")
@@ -279,7 +279,7 @@ def argument_counts(context: Context) -> Iterator[Diagnostic]:
         if signature is None or (signature.least <= count and (signature.most is None or count <= signature.most)):
             continue
         message = f"{name} takes {_wanted(signature)}, not {count or 'none'}"
-        yield context.found(
+        yield context.diagnostic(
             "EXPR053", message, node.span, f"write `{signature.signature}`: {_first_down(signature.doc)}"
         )
 
@@ -310,12 +310,12 @@ def keywords(context: Context) -> Iterator[Diagnostic]:
                 hint = f"did you mean `{near}=`?" if near else f"write `{signature.signature}`"
                 if name == "key":
                     hint = "there is no key function; take the values in a comprehension: `max(x[...] for x in xs)`"
-                yield context.found("EXPR054", f"{node.function} takes no `{name:.60}=`", value.span, hint)
+                yield context.diagnostic("EXPR054", f"{node.function} takes no `{name:.60}=`", value.span, hint)
             elif name in seen:
-                yield context.found("EXPR054", f"`{name}=` stands twice", value.span, "leave one out")
+                yield context.diagnostic("EXPR054", f"`{name}=` stands twice", value.span, "leave one out")
             elif name == "default" and len(node.arguments) > 1:
                 message = f"{node.function} takes `default=` only with one list"
-                yield context.found(
+                yield context.diagnostic(
                     "EXPR054", message, value.span, "leave it out: of several values there is always one"
                 )
             seen.add(name)
@@ -334,10 +334,10 @@ def sums_of_booleans(context: Context) -> Iterator[Diagnostic]:
         *outer, last = values.clauses
         clause = _evolved(last, conditions=(*last.conditions, values.element))
         counted = Comprehension("generator", Literal(1), (*outer, clause))
-        written = _written(Call("sum", (counted,)))
+        written = _formatted(Call("sum", (counted,)))
         hint = f"count with `{written:.200}`" if written else "count with `sum(1 for x in xs if ...)`"
         edits = [Edit(node.span, written)] if written else []
-        yield context.found("EXPR061", "sum takes numbers, but true is not 1", node.span, hint, edits=edits)
+        yield context.diagnostic("EXPR061", "sum takes numbers, but true is not 1", node.span, hint, edits=edits)
 
 
 def _is_boolean(node: Expr) -> bool:
@@ -351,7 +351,7 @@ def _evolved(clause: Clause, *, conditions: tuple[Expr, ...]) -> Clause:
     return Clause(clause.name, clause.iterable, conditions, span=clause.span)
 
 
-def _written(expr: Expr) -> str:
+def _formatted(expr: Expr) -> str:
     """Return the text of a rewritten expression, or "" if the printer can't write it."""
     try:
         return format_expr(expr)
@@ -370,13 +370,13 @@ def misplaced_generators(context: Context) -> Iterator[Diagnostic]:
             if not isinstance(argument, Comprehension) or argument.kind != "generator":
                 continue
             counted = Call("sum", (Comprehension("generator", Literal(1), argument.clauses),))
-            written = _written(counted) if node.function == "len" and len(node.arguments) == 1 else ""
+            written = _formatted(counted) if node.function == "len" and len(node.arguments) == 1 else ""
             hint = f"count with `{written:.200}`" if written else "write `[... for ...]` for a list"
             edits = [Edit(node.span, written)] if written else []
             message = (
                 "a generator has no length" if node.function == "len" else f"{node.function} does not take a generator"
             )
-            yield context.found("EXPR063", message, node.span, hint, edits=edits)
+            yield context.diagnostic("EXPR063", message, node.span, hint, edits=edits)
 
 
 @lint("EXPR067")
@@ -384,8 +384,8 @@ def set_as_result(context: Context) -> Iterator[Diagnostic]:
     """Report ``set(...)`` as the value of the whole expression: sets exist only inside an expression."""
     node = context.expr
     if isinstance(node, Call) and node.function == "set":
-        written = _written(Call("sorted", (node,)))
+        written = _formatted(Call("sorted", (node,)))
         edits = [Edit(node.span, written)] if written else []
-        yield context.found(
+        yield context.diagnostic(
             "EXPR067", "the result can't be a set", node.span, "write sorted(...) around it", edits=edits
         )

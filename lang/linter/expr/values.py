@@ -71,7 +71,7 @@ def _unlisted(context: Context, field: Extracted, literal: Literal) -> Diagnosti
     edits = [Edit(literal.span, json.dumps(near, ensure_ascii=False))] if near else []
     hint = f"did you mean `{near}`?" if near else listed(field.values)
     shown = json.dumps(literal.value, ensure_ascii=False)
-    return context.found("EXPR059", f"{field.name} is never {shown:.60}", literal.span, hint, edits=edits)
+    return context.diagnostic("EXPR059", f"{field.name} is never {shown:.60}", literal.span, hint, edits=edits)
 
 
 @lint("EXPR060")
@@ -90,15 +90,15 @@ def _comparison(context: Context, left: Expr, test: Test, right: Expr) -> Iterat
     if "null" in (first, second):
         if test in _ORDER or test in ("in", "not in"):
             hint = "test for null with `== null` or `!= null`"
-            yield context.found("EXPR060", f"`{test}` with null is never true", span, hint)
+            yield context.diagnostic("EXPR060", f"`{test}` with null is never true", span, hint)
         return
     if not first or not second or test in ("is", "is not"):
         return
     if test in ("in", "not in"):
         if second in ("number", "boolean"):
-            yield context.found("EXPR060", f"{_A[second]} has no elements", span, "`in` takes a list or a text")
+            yield context.diagnostic("EXPR060", f"{_A[second]} has no elements", span, "`in` takes a list or a text")
         elif second == "text" and first != "text":
-            yield context.found("EXPR060", f"{_A[first]} is not part of a text", span, "write the value in quotes")
+            yield context.diagnostic("EXPR060", f"{_A[first]} is not part of a text", span, "write the value in quotes")
         return
     if first == second:
         return
@@ -107,7 +107,7 @@ def _comparison(context: Context, left: Expr, test: Test, right: Expr) -> Iterat
     else:
         message = f"{_A[first]} and {_A[second]} are {'never equal' if test == '==' else 'always unequal'}"
     hint, edits = _without_quotes(left, right) if {first, second} == {"text", "number"} else ("", [])
-    yield context.found("EXPR060", message, span, hint, edits=edits)
+    yield context.diagnostic("EXPR060", message, span, hint, edits=edits)
 
 
 _A = {
@@ -182,7 +182,7 @@ def _arithmetic(context: Context, node: Arithmetic) -> Iterator[Diagnostic]:
     for sign, operand in node.rest:
         yield from _operand(context, sign, operand)
         if sign in ("/", "//", "%") and operand in (Literal(0), Literal(0.0)):
-            yield context.found("EXPR064", "division by zero", operand.span)
+            yield context.diagnostic("EXPR064", "division by zero", operand.span)
         kinds = {static_kind(before), static_kind(operand)}
         if sign == "+" and kinds == {"text", "number"}:
             number = before if static_kind(before) == "number" else operand
@@ -190,7 +190,7 @@ def _arithmetic(context: Context, node: Arithmetic) -> Iterator[Diagnostic]:
             hint = f"write `{written:.80}`"
             edits = [Edit(number.span, written)]
             span = before.span | operand.span
-            yield context.found("EXPR064", "a text and a number can't be added", span, hint, edits=edits)
+            yield context.diagnostic("EXPR064", "a text and a number can't be added", span, hint, edits=edits)
         before = operand
 
 
@@ -199,7 +199,7 @@ def _operand(context: Context, sign: str, node: Expr, *, alone: bool = False) ->
     wrong = kind in ("null", "boolean", "object") or (kind in ("text", "list") and (alone or sign not in ("+", "*")))
     if wrong:
         hint = "write `1 if ... else 0`" if kind == "boolean" else ""
-        yield context.found("EXPR064", f"`{sign}` takes numbers, not {_A[kind]}", node.span, hint)
+        yield context.diagnostic("EXPR064", f"`{sign}` takes numbers, not {_A[kind]}", node.span, hint)
 
 
 @lint("EXPR065")
@@ -213,7 +213,7 @@ def repeated_keys(context: Context) -> Iterator[Diagnostic]:
             if isinstance(key, Literal):
                 if key in seen:
                     shown = json.dumps(key.value, ensure_ascii=False)
-                    yield context.found(
+                    yield context.diagnostic(
                         "EXPR065", f"the key {shown:.60} is repeated", key.span, "remove one of the two"
                     )
                 seen.add(key)
@@ -233,7 +233,9 @@ def literal_alternatives(context: Context) -> Iterator[Diagnostic]:
                 word = "true" if operand.value else "false"  # type: ignore[union-attr]  # it is a literal
                 hint, edits = _meant_list(node, at)
                 shown = format_expr(operand)
-                yield context.found("EXPR066", f"`{shown:.60}` alone is always {word}", operand.span, hint, edits=edits)
+                yield context.diagnostic(
+                    "EXPR066", f"`{shown:.60}` alone is always {word}", operand.span, hint, edits=edits
+                )
                 break
             before = operand
 

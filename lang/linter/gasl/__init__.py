@@ -18,7 +18,7 @@ from ..framework import Commented, sorted_with
 from . import arguments, conditions, graph  # noqa: F401  # they register their lints
 from .bare_names import resolved
 from .context import Context, lint, nests_within
-from .variables import named
+from .variables import complete_missing_names
 
 if TYPE_CHECKING:
     from ...documents.plan import PlanRead
@@ -102,9 +102,9 @@ def diagnose(context: Context) -> list[Diagnostic]:
     """Run ``check`` on an existing context. The caller can use the analysis that the context caches."""
     program = context.program
     if not nests_within(program.items, _DEEPEST):
-        deep = context.found("GASL023", f"commands nest deeper than {_DEEPEST} levels", None)
+        deep = context.diagnostic("GASL023", f"commands nest deeper than {_DEEPEST} levels", None)
         return sorted([*program.diagnostics, deep], key=sort_key)
     found = list(lint.run(context))
-    parsed, found = named(context, program.diagnostics, found)
+    parsed, found = complete_missing_names(context, program.diagnostics, found)
     parsed = resolved(context, parsed)
     return sorted_with(parsed, found, program.items, program.source.text, _PROGRAMS, context)

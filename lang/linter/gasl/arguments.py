@@ -29,14 +29,14 @@ def wrong_kind(context: Context) -> Iterator[Diagnostic]:
                 continue
             if use.kind == "number":
                 message = f"{word} takes a list of items, but {use.name} is a number"
-                yield context.found("GASL059", message, use.span, "COUNT ... BY field returns rows")
+                yield context.diagnostic("GASL059", message, use.span, "COUNT ... BY field returns rows")
             elif spec.takes == "nodes" and not _has_nodes(use):
                 is_object = use.kind in ("answer", "error")
                 what = (
                     "an answer" if is_object else f"a list of rows with the fields {', '.join(use.columns or ())[:80]}"
                 )
                 message = f"{word} takes nodes, but {use.name} is {what}"
-                yield context.found("GASL059", message, use.span, "rows with an id are accepted as nodes")
+                yield context.diagnostic("GASL059", message, use.span, "rows with an id are accepted as nodes")
 
 
 def _has_nodes(use: Use) -> bool:
@@ -93,7 +93,7 @@ def _unknown(context: Context, use: Use, path: Path, span: Span, severity: Sever
     hints = [f"did you mean {near}?"] if near else []
     hints.append(f"the fields are {', '.join(columns[:_OFFERED])}{more}" if columns else "the rows have no fields")
     message = f"the rows of {use.name} have no field {path.text}"
-    return context.found("GASL073", message, span, *hints, edits=edits, severity=severity)
+    return context.diagnostic("GASL073", message, span, *hints, edits=edits, severity=severity)
 
 
 def _is_in(path: Path, columns: Sequence[str]) -> bool:
@@ -106,7 +106,9 @@ def repeated_field(context: Context) -> Iterator[Diagnostic]:
     for _, command in context.commands(gasl.SelectFields, gasl.Find, gasl.Aggregate):
         for this, before, what in _repeated(command):
             edit = Edit(type(this.span)(before.span.end, this.span.end), "")
-            yield context.found("GASL060", f"{what} is listed twice", this.span, "remove one of them", edits=[edit])
+            yield context.diagnostic(
+                "GASL060", f"{what} is listed twice", this.span, "remove one of them", edits=[edit]
+            )
 
 
 _Listed = gasl.Path | gasl.Order | gasl.Computation
@@ -153,7 +155,7 @@ def unknown_setting(context: Context) -> Iterator[Diagnostic]:
         near = last.get(command.key.text.rsplit(".", 1)[-1]) or context.suggestion(command.key.text, tuple(SETTINGS))
         edits = [Edit(command.key.span, near)] if near else []
         hint = f"did you mean {near}?" if near else f"the settings are {', '.join(SETTINGS)}"
-        yield context.found("GASL061", f"unknown setting {command.key.text}", command.key.span, hint, edits=edits)
+        yield context.diagnostic("GASL061", f"unknown setting {command.key.text}", command.key.span, hint, edits=edits)
 
 
 @lint("GASL062")
@@ -167,7 +169,9 @@ def setting_value(context: Context) -> Iterator[Diagnostic]:
             meant = _number_in(value) if setting.kind != "text" else None
             fits = meant is not None and fault_of(setting, meant) is None
             edits = [Edit(span, str(meant))] if fits else []
-            yield context.found("GASL062", f"{setting.key} {fault}", span, setting.doc.rstrip(".").lower(), edits=edits)
+            yield context.diagnostic(
+                "GASL062", f"{setting.key} {fault}", span, setting.doc.rstrip(".").lower(), edits=edits
+            )
         elif setting.key == "llm.model" and context.models is not None and value not in context.models:
             near = context.suggestion(str(value), tuple(context.models))
             edits = [Edit(span, format_text(near))] if near else []
@@ -176,7 +180,7 @@ def setting_value(context: Context) -> Iterator[Diagnostic]:
                 if near
                 else f"the host offers {', '.join(sorted(context.models)) or 'no models'}"
             )
-            yield context.found("GASL062", f"the host does not offer the model {value}", span, hint, edits=edits)
+            yield context.diagnostic("GASL062", f"the host does not offer the model {value}", span, hint, edits=edits)
 
 
 def _value_span(context: Context, command: gasl.SetCommand) -> Span:
@@ -219,7 +223,7 @@ def above_ceiling(context: Context) -> Iterator[Diagnostic]:
         span, text = _value_span(context, command), f"{most:g}" if most % 1 else str(int(most))
         message = f"{command.key.text} may be at most {text} here, not {value}"
         hint = "the host of the plan sets this limit"
-        yield context.found("GASL063", message, span, hint, edits=[Edit(span, text)], severity="error")
+        yield context.diagnostic("GASL063", message, span, hint, edits=[Edit(span, text)], severity="error")
     yield from _long_searches(context, ceiling)
 
 
@@ -233,7 +237,7 @@ def _long_searches(context: Context, ceiling: Mapping[str, float]) -> Iterator[D
             message = f"{word} {number:,} is above the limit {cap}, which is {int(most):,}"
             hint = "the search stops at the limit; if results are missing, its status is partial"
             edits = [Edit(span, str(int(most)))] if span != command.span else []
-            yield context.found("GASL063", message, span, hint, edits=edits)
+            yield context.diagnostic("GASL063", message, span, hint, edits=edits)
 
 
 def _numbers(command: gasl.Command) -> Iterator[tuple[str, int, str]]:
@@ -269,7 +273,7 @@ def finds_nothing(context: Context) -> Iterator[Diagnostic]:
         for word, number, _cap in _numbers(command):
             if number == 0 and word != "RADIUS":
                 what = "excludes every result" if word == "LIMIT" else "reaches no other node"
-                yield context.found("GASL075", f"{word} 0 {what}", _number_span(context, command, word, 0),
+                yield context.diagnostic("GASL075", f"{word} 0 {what}", _number_span(context, command, word, 0),
                                     "remove it, or write a number above 0")  # fmt: skip
 
 
@@ -284,7 +288,7 @@ def unknown_algorithm(context: Context) -> Iterator[Diagnostic]:
         near = context.suggestion(command.algorithm, known)
         edits = [Edit(span, near)] if near and span != command.span else []
         hint = f"did you mean {near}?" if near else f"the algorithms are {', '.join(known)}"
-        yield context.found("GASL064", f"unknown algorithm {command.algorithm}", span, hint, edits=edits)
+        yield context.diagnostic("GASL064", f"unknown algorithm {command.algorithm}", span, hint, edits=edits)
 
 
 def _algorithm_begins(context: Context, command: gasl.Measure) -> int:

@@ -59,7 +59,7 @@ def resolved(context: Context, faults: Sequence[Diagnostic]) -> list[Diagnostic]
     made: list[Diagnostic] = []
     for fault in faults:
         mine = [(word, meanings[word.span]) for word in words if word.fault is fault and word.span in meanings]
-        made.append(_told(context, fault, mine) if mine else fault)
+        made.append(_explained_fault(context, fault, mine) if mine else fault)
     return made
 
 
@@ -203,7 +203,7 @@ def _texts(place: Place, schema: Schema) -> set[object]:
     return found
 
 
-def _told(context: Context, fault: Diagnostic, words: Sequence[tuple[_Word, _Meaning]]) -> Diagnostic:
+def _explained_fault(context: Context, fault: Diagnostic, words: Sequence[tuple[_Word, _Meaning]]) -> Diagnostic:
     """Return a fault with a message about a field, if a word means a field; with an edit, if the words have only one meaning."""
     if fault.edits and not words[0][1].field:
         return fault

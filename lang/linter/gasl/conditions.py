@@ -119,7 +119,7 @@ def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic
         elif isinstance(test.left, Length):
             message, hint, edits = _of_length(test, right)
     if message:
-        yield context.found("GASL065", message, test.span, hint, edits=edits)
+        yield context.diagnostic("GASL065", message, test.span, hint, edits=edits)
 
 
 def _of_length(test: Comparison, right: Constant) -> tuple[str, str, list[Edit]]:
@@ -147,7 +147,7 @@ def _contradictions(context: Context, both: And) -> Iterator[Diagnostic]:
         clash = next((test for test in earlier[:10] if _excludes(test, operand)), None)
         if clash is not None:
             message = f"{format_condition(operand)[:80]} contradicts {format_condition(clash)[:80]}"
-            yield context.found(
+            yield context.diagnostic(
                 "GASL065", message, operand.span, "write OR, or IN with both values" if _equal(clash, operand) else ""
             )
         earlier.append(operand)
@@ -211,11 +211,11 @@ def quantifier(context: Context) -> Iterator[Diagnostic]:
                     whose = {"nodes": "node", "edges": "edge"}.get(on, "")
                     fits = whose == field.path[0] and len(field.path) > 1
                     if fits and word == "NONE":  # removing the keyword would negate the test
-                        hint, edits = f"write NOT ({_written(plain)} ...)", []
+                        hint, edits = f"write NOT ({_field_text(plain)} ...)", []
                     else:
                         hint = "write the field without it" if fits else ""
-                        edits = [Edit(field.span, _written(plain))] if fits else []
-                    yield context.found("GASL066", message, field.span, hint, edits=edits)
+                        edits = [Edit(field.span, _field_text(plain))] if fits else []
+                    yield context.diagnostic("GASL066", message, field.span, hint, edits=edits)
                 elif (
                     field.quantifier is None
                     and on in ("paths", "path items")
@@ -224,10 +224,10 @@ def quantifier(context: Context) -> Iterator[Diagnostic]:
                 ):
                     message = f"a path has several {field.path[0]}s: {'.'.join(field.path)[:80]} needs ANY, ALL or NONE"
                     hint = "write ANY before it if one match is enough, ALL if all must match"
-                    yield context.found("GASL066", message, field.span, hint)
+                    yield context.diagnostic("GASL066", message, field.span, hint)
 
 
-def _written(field: Field) -> str:
+def _field_text(field: Field) -> str:
     return format_condition(NullTest(field)).removesuffix(" IS NULL")
 
 
@@ -249,7 +249,7 @@ def bad_pattern(context: Context) -> Iterator[Diagnostic]:
                 try:
                     compare("", "MATCHES", test.right.value)
                 except ConditionError as error:
-                    yield context.found("GASL067", str(error), test.right.span, getattr(error, "hint", "") or "")
+                    yield context.diagnostic("GASL067", str(error), test.right.span, getattr(error, "hint", "") or "")
 
 
 @lint("GASL068")
@@ -262,13 +262,15 @@ def field_without_item(context: Context) -> Iterator[Diagnostic]:
             for leaf in leaves(condition):
                 field = leaf.test.left
                 if isinstance(field, Field):
-                    meant = _meant(context, step, field, leaf.test)
+                    meant = _variable_text(context, step, field, leaf.test)
                     message = f"{'.'.join(field.path)[:80]} is a field, but this condition has no item"
                     edits = [Edit(field.span, meant)] if field.path[0] in context.bound_names else []
-                    yield context.found("GASL068", message, field.span, f"write a variable as {meant}", edits=edits)
+                    yield context.diagnostic(
+                        "GASL068", message, field.span, f"write a variable as {meant}", edits=edits
+                    )
 
 
-def _meant(context: Context, step: Step, field: Field, test: Comparison | NullTest) -> str:
+def _variable_text(context: Context, step: Step, field: Field, test: Comparison | NullTest) -> str:
     """Return the text of the variable that a field name stands for; with LEN, if a list is compared with a number."""
     dots = "".join(f".{format_name(part)}" for part in field.path[1:])
     variable = f"${{{format_name(field.path[0])}{dots}}}"
@@ -295,7 +297,7 @@ def ends_of_no_edge(context: Context) -> Iterator[Diagnostic]:
                     or (field.path[1] == "id" and on != "nodes")
                 ):
                     continue
-                name = _written(field)[:80]
+                name = _field_text(field)[:80]
                 if on == "nodes":
                     if field.quantifier is not None:
                         continue
@@ -304,7 +306,7 @@ def ends_of_no_edge(context: Context) -> Iterator[Diagnostic]:
                     kind = on.removesuffix(" items") + "s"
                     message = f"{name} is not stored with the {kind} of a variable"
                     hint = f"test it when the {kind} are found: FIND {kind} WHERE {name} = ... AS name"
-                yield context.found("GASL069", message, field.span, hint)
+                yield context.diagnostic("GASL069", message, field.span, hint)
 
 
 def _is_of_a_node(field: Field) -> bool:

@@ -183,7 +183,7 @@ class _Walker:
         elif isinstance(command, gasl.Explain):
             self.command(command.command, statement, before, _Scope(scope))  # this command does not run
         else:
-            for name in gasl.written(command):
+            for name in gasl.bound_variables(command):
                 self.bind(name, command, uses, scope)
 
     def try_block(self, command: gasl.Try, scope: _Scope) -> None:

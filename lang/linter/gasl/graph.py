@@ -157,7 +157,7 @@ def _unknown(
         return _bare_on_path(context, place, schema, span, severity, in_test=test is not None)
     if name in DEGREES and place.whose == "nodes":
         hint = f"FIND knows the {name}: FIND nodes WHERE {name} > 1 ORDER BY {name} DESC; MEASURE returns it as a field"
-        return context.found(
+        return context.diagnostic(
             "GASL070", f"the nodes of a variable do not store the {name}", span, hint, severity="error"
         )
     near = context.suggestion(name, _namable(built_in[place.whose], known))
@@ -172,7 +172,7 @@ def _unknown(
         if known
         else f"{place.whose} have no attributes, only {_listed(sorted(built_in[place.whose]))}"
     )
-    return context.found("GASL070", message, span, *hints, edits=edits, severity=severity)
+    return context.diagnostic("GASL070", message, span, *hints, edits=edits, severity=severity)
 
 
 _OF_VARIABLES = {**BUILT_IN, "nodes": BUILT_IN["nodes"] - DEGREES}
@@ -191,7 +191,7 @@ def _bare_on_path(
     name = format_key(Path(place.path))
     message = f"a path has no attribute {name}"
     if not in_test:
-        return context.found(
+        return context.diagnostic(
             "GASL070", message, span, "paths have source, target, length, nodes and edges", severity=severity
         )
     hints = ["paths have source.x, target.x, length, ANY node.x and ANY edge.x"]
@@ -201,7 +201,7 @@ def _bare_on_path(
         if ".".join(place.path) in known or place.path[0] in known:
             hints.insert(0, f"{whose}s have it: write ANY {whose}.{name}, ALL {whose}.{name} or NONE {whose}.{name}")
     # The diagnostic has no edit: only the author knows whether one match is enough (ANY) or all must match (ALL).
-    return context.found("GASL070", message, span, *hints, severity=severity)
+    return context.diagnostic("GASL070", message, span, *hints, severity=severity)
 
 
 def _renamed(context: Context, span: Span, place: Place, name: str) -> Edit:
@@ -283,7 +283,7 @@ def unknown_value(context: Context) -> Iterator[Diagnostic]:
             edits = [Edit(constant.span, format_text(near))] if near is not None else []
             hints = [f"did you mean {format_text(near)}?"] if near is not None else _owners(value, place, schema)
             message = f"{attribute.name} is never {shown}"
-            yield context.found(
+            yield context.diagnostic(
                 "GASL071", message, constant.span, *hints, f"its values are {values.listed}", edits=edits
             )
 
@@ -361,7 +361,7 @@ def attribute_type(context: Context) -> Iterator[Diagnostic]:
             hint = f"write {edit.text}" if edit else "values of different types are unequal and have no order"
             if kinds == "text" and test.operator in _ORDER:
                 hint = "texts are ordered letter by letter, not as numbers"
-            yield context.found(
+            yield context.diagnostic(
                 "GASL072", message, constant.span, hint, edits=[edit] if edit else [], severity=severity
             )
 

@@ -32,7 +32,7 @@ def unbound(context: Context) -> Iterator[Diagnostic]:
             continue
         near = context.suggestion(use.name, context.bound_names)
         edits = _renamed(context, use, near) if near else []
-        yield context.found("GASL050", f"the variable {use.name} is not bound", use.span, *_unbound_hints(context, use, near),
+        yield context.diagnostic("GASL050", f"the variable {use.name} is not bound", use.span, *_unbound_hints(context, use, near),
                             edits=edits)  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def used_too_early(context: Context) -> Iterator[Diagnostic]:
         else:
             message = f"the variable {use.name} is bound in line {context.line(later.span)}, which has no effect on this command"
             hint = "EXPLAIN binds nothing; CATCH and ELSE read only the variables bound before their block"
-        yield context.found("GASL051", message, use.span, hint)
+        yield context.diagnostic("GASL051", message, use.span, hint)
 
 
 def _unbound_hints(context: Context, use: Use, near: str | None) -> list[str]:
@@ -90,7 +90,7 @@ def overwritten(context: Context) -> Iterator[Diagnostic]:
     for old, new in context.flow.overwritten:
         message = f"the variable {new.name} is overwritten before its value from line {context.line(old.span)} is read"
         hint = "rename one of the two variables, or remove the first command"
-        yield context.found("GASL052", message, new.span, hint)
+        yield context.diagnostic("GASL052", message, new.span, hint)
 
 
 @lint("GASL053")
@@ -117,7 +117,7 @@ def on_apart(context: Context) -> Iterator[Diagnostic]:
             line = context.line(use.bindings[-1].span)
             message = f"this ON does not directly follow the command that binds {command.source.text}, in line {line}"
             hint = "move it directly after that command: a status that stops the plan stops it before this ON"
-            yield context.found("GASL053", message, command.source.span, hint)
+            yield context.diagnostic("GASL053", message, command.source.span, hint)
 
 
 def _is_in(binding: Binding, command: gasl.Command) -> bool:
@@ -133,7 +133,7 @@ def named_like_keyword(context: Context) -> Iterator[Diagnostic]:
         if word in keywords() and word not in _COMMON and binding.name not in seen:
             seen.add(binding.name)
             message = f"the variable {binding.name} has the name of a keyword"
-            yield context.found("GASL054", message, binding.span, "another name is easier to read")
+            yield context.diagnostic("GASL054", message, binding.span, "another name is easier to read")
 
 
 # Rules about keys of the state: a key must be declared before it is used, with one type, and updated with values of that type.
@@ -177,10 +177,12 @@ def _undeclared(
         written = format_key(Key(tuple(parts)))
         edit = Edit(key.span, written)
         message = f"the key {key.text} is not declared"
-        return context.found("GASL055", message, key.span, f"did you mean {written}?", edits=[edit], severity=severity)
+        return context.diagnostic(
+            "GASL055", message, key.span, f"did you mean {written}?", edits=[edit], severity=severity
+        )
     if isinstance(step.command, gasl.Analyze):
         message = f"the key {key.text} is not declared"
-        return context.found(
+        return context.diagnostic(
             "GASL055", message, key.span, "UPDATE stores the values that ANALYZE reads", severity=severity
         )
     lines = [f"DECLARE {format_key(parent)} AS DICT" for parent in missing]
@@ -199,7 +201,7 @@ def _undeclared(
         edits = []
     if itself and (not step.uses or step.uses[0].kind == "unknown"):  # the type is a guess
         edits = []
-    return context.found("GASL055", message, key.span, *hints, edits=edits, severity=severity)
+    return context.diagnostic("GASL055", message, key.span, *hints, edits=edits, severity=severity)
 
 
 def _elsewhere(context: Context, key: Key) -> str | None:
@@ -246,7 +248,9 @@ def redeclared(context: Context) -> Iterator[Diagnostic]:
             message = f"the key {key} is already declared as {before} {where}, not as {command.type}"
             at = context.spelled(command.type, command.span, command.key.span.end)
             edits = [Edit(at, before)] if at else []
-            yield context.found("GASL056", message, command.key.span, "the type of a key can't change", edits=edits)
+            yield context.diagnostic(
+                "GASL056", message, command.key.span, "the type of a key can't change", edits=edits
+            )
         known.setdefault(key, command.type)
         lines.setdefault(key, command.span)
 
@@ -261,7 +265,7 @@ def parent_is_no_dict(context: Context) -> Iterator[Diagnostic]:
                 parent = ".".join(command.key.parts[:count])
                 if known.get(parent, "DICT") != "DICT":
                     message = f"{parent} is a {known[parent]}, but only a DICT can contain keys"
-                    yield context.found("GASL057", message, command.key.span, f"declare {parent} as DICT")
+                    yield context.diagnostic("GASL057", message, command.key.span, f"declare {parent} as DICT")
                     break
 
 
@@ -292,7 +296,7 @@ def wrong_shape(context: Context) -> Iterator[Diagnostic]:
         if what is None or _fits(kind, use):
             continue
         message = f"{command.key.text} is a {kind}, which takes {_TAKES[kind]}; {use.name} is {what}"
-        yield context.found("GASL058", message, use.span, _remedy(kind, use))
+        yield context.diagnostic("GASL058", message, use.span, _remedy(kind, use))
 
 
 _TAKES = {
@@ -328,7 +332,7 @@ _MISSING = "must end with AS and a name"
 _UNBOUND = "GASL050"
 
 
-def named(
+def complete_missing_names(
     context: Context, faults: Sequence[Diagnostic], found: Sequence[Diagnostic]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """Return the parser's faults, completed with the missing names of commands, and the rules' other diagnostics.

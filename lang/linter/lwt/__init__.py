@@ -45,7 +45,7 @@ def cycle(context: Context) -> Iterator[Diagnostic]:
             shown = path if len(path) <= _MOST else (*path[: _MOST // 2], "…", *path[-_MOST // 2 :])
             message = f"steps refer to each other in a circle: {' → '.join(shown)}"
         span = uses[path[0], path[1]].span if (path[0], path[1]) in uses else context.steps[path[0]].span
-        yield context.found("LWT013", message, span, "remove one of the references")
+        yield context.diagnostic("LWT013", message, span, "remove one of the references")
 
 
 @lint("LWT014")
@@ -71,7 +71,7 @@ def duplicate_id(context: Context) -> Iterator[Diagnostic]:
             new = f"{step.id}_{number}"
             taken.add(new)
             hint, edit = f"give this step another id, such as ({new})", Edit(span, new)
-        yield context.found("LWT014", message, span, hint, edits=[edit] if step.span != NOWHERE else [])
+        yield context.diagnostic("LWT014", message, span, hint, edits=[edit] if step.span != NOWHERE else [])
 
 
 def _lines(context: Context, step: Step) -> Span:
@@ -87,7 +87,7 @@ def reserved_id(context: Context) -> Iterator[Diagnostic]:
         if step.id in RESERVED:
             what = "the run's input" if step.id == "input" else "the current element of EACH"
             message = f"the id ({step.id}) is reserved for {what}"
-            yield context.found("LWT015", message, context.id_span(step), "give the step another id")
+            yield context.diagnostic("LWT015", message, context.id_span(step), "give the step another id")
 
 
 @lint("LWT016", needs_all_steps=True)
@@ -95,7 +95,9 @@ def empty_script(context: Context) -> Iterator[Diagnostic]:
     """Report a script without steps."""
     if not context.script.steps:
         span = Span(0, min(1, len(context.script.source.text)))
-        yield context.found("LWT016", "the script has no steps", span, 'a step is, for example, (final)=LLM("...")')
+        yield context.diagnostic(
+            "LWT016", "the script has no steps", span, 'a step is, for example, (final)=LLM("...")'
+        )
 
 
 @lint("LWT017", needs_all_steps=True)
@@ -111,7 +113,7 @@ def dead_step(context: Context) -> Iterator[Diagnostic]:
         if step.id not in wanted and step.id not in context.half_named:
             message = f"the step ({step.id}) is skipped: the final step ({final}) does not depend on it"
             hint = f"refer to it, {{({step.id})}}, or remove it"
-            yield context.found("LWT017", message, context.id_span(step), hint)
+            yield context.diagnostic("LWT017", message, context.id_span(step), hint)
 
 
 @lint("LWT031", needs_all_steps=True)
@@ -122,7 +124,7 @@ def chosen_final(context: Context) -> Iterator[Diagnostic]:
     final, rule = context.final
     why = "no other step refers to it" if rule == "only sink" else "it is the last step to which no other refers"
     message = f"the output of ({final}) is the result: {why}"
-    yield context.found(
+    yield context.diagnostic(
         "LWT031", message, context.id_span(context.steps[final]), "call it (final) to make this explicit"
     )
 

@@ -92,7 +92,7 @@ def unknown_operation(context: Context) -> Iterator[Diagnostic]:
             hint = f"did you mean `{near}`?" if near else f"the operations are {', '.join(context.operations)}"
             edits = [Edit(span, near)] if near and span else []
             message = f"unknown operation `{call.operation}`"
-            yield context.found("LWT018", message, span or call.span, hint, edits=edits)
+            yield context.diagnostic("LWT018", message, span or call.span, hint, edits=edits)
 
 
 _ALSO_CALLED = {
@@ -128,7 +128,7 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
                     break  # an extra argument; it is reported already
                 message = f"this argument of {call.operation} follows an option"
                 edits = first_of(context, call, value.span) if len(call.arguments) == 1 else []
-                yield context.found("LWT021", message, value.span, "write arguments before options", edits=edits)
+                yield context.diagnostic("LWT021", message, value.span, "write arguments before options", edits=edits)
 
 
 def _left_out(context: Context, call: Call, signature: Signature) -> Iterator[Diagnostic]:
@@ -139,7 +139,7 @@ def _left_out(context: Context, call: Call, signature: Signature) -> Iterator[Di
         missing = [name for name in missing if name not in meant]
     if missing:
         what = " and ".join(f"`{name}=`" for name in missing)
-        yield context.found(
+        yield context.diagnostic(
             "LWT021", f"{call.operation} lacks {what}", call.span, f"for example: `{signature.example}`"
         )
 
@@ -149,14 +149,14 @@ def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Dia
     if signature.instead and any(option.name == signature.instead for option in call.options):
         if given:
             what = f"{call.operation} takes {signature.instead}= or its {wanted[0].name}, not both"
-            yield context.found("LWT021", what, given[0].span, "remove one of them")
+            yield context.diagnostic("LWT021", what, given[0].span, "remove one of them")
         return
     if len(given) < len(wanted):
         missing = " and ".join(f"its {parameter.name}" for parameter in wanted[len(given) :])
         if any(option.name == wanted[len(given)].name for option in call.options):
             return  # `prompt="..."` is reported as an unknown option, and the fix is the same
         hint = f"for example: `{signature.example}`"
-        yield context.found("LWT021", f"{call.operation} lacks {missing}", call.span, hint)
+        yield context.diagnostic("LWT021", f"{call.operation} lacks {missing}", call.span, hint)
     elif len(given) > len(wanted):
         extra = given[len(wanted)]
         takes = "no argument" if not wanted else "one argument" if len(wanted) == 1 else f"{len(wanted)} arguments"
@@ -171,7 +171,7 @@ def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Dia
             hint, edits = "write a decimal point, not a comma", [Edit(fraction, ".")]
         elif isinstance(extra, Word | Scalar | Choice):
             hint = "options need a name: `temperature=0`" if signature.bindings is None else "values need a name: `n=2`"
-        yield context.found("LWT021", many, extra.span, hint, edits=edits)
+        yield context.diagnostic("LWT021", many, extra.span, hint, edits=edits)
 
 
 def _decimal_comma(context: Context, call: Call, extra: Value) -> Span | None:
@@ -185,7 +185,9 @@ def _decimal_comma(context: Context, call: Call, extra: Value) -> Span | None:
 def _wrong(context: Context, call: Call, value: Value, what: str, *hints: str, new: str = "") -> Diagnostic:
     edits = [Edit(value.span, new)] if new and value.span != NOWHERE else []
     span = call.span if value.span == NOWHERE else value.span
-    return context.found("LWT021", f"{call.operation} takes {what} here, not {kind(value)}", span, *hints, edits=edits)
+    return context.diagnostic(
+        "LWT021", f"{call.operation} takes {what} here, not {kind(value)}", span, *hints, edits=edits
+    )
 
 
 def _template(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
@@ -219,7 +221,7 @@ def _json(context: Context, call: Call, parameter: Parameter, value: Value) -> D
     if found is not None:
         message = f"{call.operation} is constant and can't refer to ({found.name})"
         hint = "refer to the step where its output is used; for a literal `{(` in a string write `{{(`"
-        return context.found("LWT021", message, found.span, hint)
+        return context.diagnostic("LWT021", message, found.span, hint)
     return _not_json_inside(context, call, value)
 
 
@@ -261,7 +263,7 @@ def _no_list(context: Context, call: Call, value: Reference) -> Diagnostic | Non
     if not isinstance(constant, ObjectValue | Scalar):
         return None
     message = f"{call.operation} needs a list, but ({value.name}) is {kind(constant)}"
-    return context.found("LWT021", message, value.span, "write a list as `CONST([...])`")
+    return context.diagnostic("LWT021", message, value.span, "write a list as `CONST([...])`")
 
 
 def _list_of_its_own(context: Context, call: Call, value: ListValue) -> Diagnostic:
@@ -279,7 +281,7 @@ def _list_of_its_own(context: Context, call: Call, value: ListValue) -> Diagnost
         above = f"({name})=CONST({text[value.span.start : value.span.end]})\n"
         edits = [Edit(Span(begin, begin), above), Edit(value.span, f"{{({name})}}")]
     message = f"{call.operation} takes a reference to a list here, not a list"
-    return context.found("LWT021", message, value.span, hint, edits=edits)
+    return context.diagnostic("LWT021", message, value.span, hint, edits=edits)
 
 
 def _call(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
@@ -299,7 +301,7 @@ def _call(context: Context, call: Call, parameter: Parameter, value: Value) -> D
             hint = "`knotwork seed run` runs a seed on many contexts"
         elif value.operation == "ANSWER":
             hint = "use an `LLM` call for each item, and an ANSWER in a separate step"
-        return context.found("LWT021", message, value.span, hint)
+        return context.diagnostic("LWT021", message, value.span, hint)
     return None
 
 
@@ -345,7 +347,7 @@ def faulty_check(context: Context) -> Iterator[Diagnostic]:
                 mendable = error.meant and text.span != NOWHERE
                 edits = [Edit(text.span, format_value(Template((Text(error.meant),))))] if mendable else []
                 hints = (error.hint,) if error.hint else ()
-                yield context.found("LWT050", error.message, text.span, *hints, edits=edits)
+                yield context.diagnostic("LWT050", error.message, text.span, *hints, edits=edits)
 
 
 @lint("LWT051")
@@ -358,12 +360,14 @@ def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
         hint = 'describe a good answer, `criteria="..."`, or add a check: `check="words:10..40"`'
         if isinstance(judges, Scalar) and judges.value == 0:
             message = "nothing evaluates this answer: it has no judge and no check"
-            yield context.found("LWT051", message, call.span, 'add a check, such as `check="words:10..40"`, or a judge')
+            yield context.diagnostic(
+                "LWT051", message, call.span, 'add a check, such as `check="words:10..40"`, or a judge'
+            )
         elif criteria is None:
             if not any(option.name in _MEANT for option in call.options):  # the fix of that option also fixes this
-                yield context.found("LWT051", "this ANSWER has neither criteria nor a check", call.span, hint)
+                yield context.diagnostic("LWT051", "this ANSWER has neither criteria nor a check", call.span, hint)
         elif isinstance(criteria, Template) and criteria.constant is not None and not criteria.constant.strip():
-            yield context.found(
+            yield context.diagnostic(
                 "LWT051", "the criteria of this ANSWER are empty, and it has no check", criteria.span, hint
             )
 

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from ...catalogue.operations import COMMON_OPTIONS
 from ...diagnostic import Diagnostic, Edit, nearest
-from ...embedded_code import EmbeddedCode, Inside, Named, embedded_expression
+from ...embedded_code import EmbeddedCode, Inside, ProgramVariable, embedded_expression
 from ...literals import Reading, kind_of, read, short
 from ...parse.lwt.recovery.references import right_spelling
 from ...parse.lwt.shapes import HEAD
@@ -140,7 +140,7 @@ def outside(
     edits = [Edit(place, edit.text) for edit in found.edits if (place := places.verbatim(edit.span)) is not None]
     whole = len(edits) == len(found.edits)
     plain = whole and not any(character in edit.text for edit in edits for character in "\"'\\{\n")
-    return context.found(code, message, span, *told, edits=edits if plain else (), severity=found.severity)
+    return context.diagnostic(code, message, span, *told, edits=edits if plain else (), severity=found.severity)
 
 
 class Places:
@@ -274,7 +274,7 @@ def _faults(
     for node, message, hint in impossible(context, read.expr, values):
         span = Places(context.script.source, inner).span(node.span)
         said = inner.with_references
-        yield context.found("LWT047", said(message), span, said(hint))
+        yield context.diagnostic("LWT047", said(message), span, said(hint))
 
 
 def _of_reference(context: Context, template: Template, told: Diagnostic) -> Diagnostic:
@@ -305,7 +305,7 @@ def _no_context(context: Context, template: Template, inner: EmbeddedCode, expr:
         if isinstance(node, Field) and node.namespace == "context":
             hint = 'for a part of the input write `{(input)}["key"]`'
             message = "`context.` exists only in Formula Seeds"
-            yield context.found("LWT043", message, places.span(node.span), hint)
+            yield context.diagnostic("LWT043", message, places.span(node.span), hint)
 
 
 def _unknown(
@@ -372,7 +372,7 @@ def _to_be_bound(context: Context, call: Call, template: Template) -> Diagnostic
         if written not in names:
             names[written] = _free_name(part.reference, taken)
             taken.add(names[written])
-        span = part.reference.span if isinstance(part, Named) else _with_quotes(context, inner, number)
+        span = part.reference.span if isinstance(part, ProgramVariable) else _with_quotes(context, inner, number)
         spans.append((span, names[written]))
     first = next(part for part in template.parts if isinstance(part, Reference))
     written = format_reference(first)
@@ -384,7 +384,7 @@ def _to_be_bound(context: Context, call: Call, template: Template) -> Diagnostic
     else:
         edits = []
     message = "an expression uses names of values, not references"
-    return context.found("LWT044", message, first.span, hint, edits=edits)
+    return context.diagnostic("LWT044", message, first.span, hint, edits=edits)
 
 
 _HEAD_BELOW = re.compile(rf"\n[ \t]*+{HEAD.pattern}")
@@ -417,7 +417,7 @@ def _in_quotes(context: Context, inner: EmbeddedCode, number: int, reference: Re
     if span is None:
         hint = f'join texts with +: `"..." + {format_reference(reference)}`'
     message = "a reference in a condition is a value; inside quotes it would be text"
-    return context.found("LWT044", message, reference.span, hint, edits=edits)
+    return context.diagnostic("LWT044", message, reference.span, hint, edits=edits)
 
 
 def _with_quotes(context: Context, inner: EmbeddedCode, number: int) -> Span | None:
@@ -452,7 +452,7 @@ def unused_binding(context: Context) -> Iterator[Diagnostic]:
                 span = Span(option.span.start, option.span.start + len(option.name))
                 edits = [Edit(without(context, call, option.span), "")] if option.span != NOWHERE else []
                 message = f"the expression does not use `{option.name}`"
-                yield context.found("LWT045", message, span, "remove it, or use it", edits=edits)
+                yield context.diagnostic("LWT045", message, span, "remove it, or use it", edits=edits)
 
 
 @lint("LWT046")
@@ -463,7 +463,7 @@ def binding_name(context: Context) -> Iterator[Diagnostic]:
             if option.name not in COMMON_OPTIONS and not is_name(option.name):
                 span = Span(option.span.start, option.span.start + len(option.name))
                 message = f"a value can't be called `{option.name}`: the name is reserved in expressions"
-                yield context.found("LWT046", message, span, f"rename it, for example to `{option.name}_value`")
+                yield context.diagnostic("LWT046", message, span, f"rename it, for example to `{option.name}_value`")
 
 
 @lint("LWT048")
@@ -480,7 +480,7 @@ def misplaced_condition(context: Context) -> Iterator[Diagnostic]:
                     "or add the condition to the step itself",
                 )
                 message = "a condition is allowed on a step, not on the call that EACH repeats"
-                yield context.found("LWT048", message, option.span, *hints)
+                yield context.diagnostic("LWT048", message, option.span, *hints)
 
 
 def is_name(name: str) -> bool:

@@ -37,14 +37,14 @@ def unknown_option(context: Context) -> Iterator[Diagnostic]:
             if any(option.name == parameter.name for parameter in signature.parameters):
                 hint = f"write the {option.name} first, without a name"
                 edits = named_argument(context, call, option)
-                yield context.found("LWT019", message, span or option.span, hint, edits=edits)
+                yield context.diagnostic("LWT019", message, span or option.span, hint, edits=edits)
                 continue
             near = _ALSO_NAMED.get(option.name)
             near = near if near in signature.option_names else context.suggestion(option.name, signature.option_names)
             there = f"its options are {', '.join(signature.option_names)}"
             edits = [Edit(span, near)] if near and span else []
             hint = f"did you mean `{near}`?" if near else there
-            yield context.found("LWT019", message, span or option.span, hint, edits=edits)
+            yield context.diagnostic("LWT019", message, span or option.span, hint, edits=edits)
 
 
 @lint("LWT039")
@@ -60,7 +60,7 @@ def repeated_option(context: Context) -> Iterator[Diagnostic]:
                 message = f"this call has the option `{option.name}` twice"
                 same = seen[option.name] == option and option.span != NOWHERE
                 edits = [Edit(without(context, call, option.span), "")] if same else []
-                yield context.found("LWT039", message, span, "remove one of them", edits=edits)
+                yield context.diagnostic("LWT039", message, span, "remove one of them", edits=edits)
             seen[option.name] = option
 
 
@@ -104,7 +104,7 @@ def _duplicate_keys(context: Context) -> Iterator[Diagnostic]:
             name = key.constant
             if name is not None and name in seen:
                 message = f"this object has the key {short(name)} twice"
-                yield context.found("LWT020", message, key.span, "remove one of them")
+                yield context.diagnostic("LWT020", message, key.span, "remove one of them")
             elif name is not None:
                 seen.add(name)
 
@@ -113,7 +113,7 @@ def _wrong(
     context: Context, spec: OptionSpec, value: Value, what: str, *hints: str, new: str = "", span: Span | None = None
 ) -> Diagnostic:
     edits = [Edit(value.span, new)] if new and value.span != NOWHERE else []
-    return context.found("LWT020", f"`{spec.name}` {what}", span or value.span, *hints, edits=edits)
+    return context.diagnostic("LWT020", f"`{spec.name}` {what}", span or value.span, *hints, edits=edits)
 
 
 def _template(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:

@@ -38,7 +38,7 @@ def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic
     whole = Span(span.start - 2, span.end + 2) if span else reference.span
     message = f"unknown step ({short(reference.name, 60)[1:-1]}); a path into ({first}) has no dots"
     hint = f"for a part of `{first}` write `{right}`"
-    return context.found("LWT012", message, span or whole, hint, edits=[Edit(whole, right)] if span else [])
+    return context.diagnostic("LWT012", message, span or whole, hint, edits=[Edit(whole, right)] if span else [])
 
 
 def _mark(context: Context, reference: Reference) -> str:
@@ -60,7 +60,7 @@ def _unknown(context: Context, reference: Reference, step: Step) -> Diagnostic:
         more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
         hint = f"a reference can name `input`{f' or one of the steps: {steps}{more}' if there else ''}"
     edits = [Edit(span, near)] if near and span else []
-    return context.found("LWT012", message, span or reference.span, hint, edits=edits)
+    return context.diagnostic("LWT012", message, span or reference.span, hint, edits=edits)
 
 
 @lint("LWT022")
@@ -70,7 +70,7 @@ def item_outside_each(context: Context) -> Iterator[Diagnostic]:
         if reference.name in ("item", "index") and each is None and not _meant_as_each(context, step):
             hint = f'only the call inside an EACH has it: `({step.id})=EACH({{(input)}}, LLM("... {{({reference.name})}} ..."))`'
             message = f"`{{({reference.name})}}` is used outside the call of an EACH"
-            yield context.found("LWT022", message, reference.span, hint)
+            yield context.diagnostic("LWT022", message, reference.span, hint)
 
 
 def _meant_as_each(context: Context, step: Step) -> bool:
@@ -101,7 +101,7 @@ def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
             where = reference.accessors[0].span
             message = f"the answer of ({reference.name}) is {what}, so it has no parts"
             hint = f"write `{{({reference.name})}}`, or give the step `type=json`"
-            yield context.found("LWT033", message, reference.span if where == NOWHERE else where, hint)
+            yield context.diagnostic("LWT033", message, reference.span if where == NOWHERE else where, hint)
 
 
 @lint("LWT023")
@@ -114,7 +114,7 @@ def input_path(context: Context) -> Iterator[Diagnostic]:
             others = len(uses) - 1
             also = f" (and {others} more reference{'s' if others > 1 else ''} to it)" if others else ""
             message = f"the script refers to the input, but the run has no input{also}"
-            yield context.found("LWT023", message, uses[0].span, _GIVE_ONE)
+            yield context.diagnostic("LWT023", message, uses[0].span, _GIVE_ONE)
         return
     lists: dict[int, Sequence[Any] | None] = {}
     for use in context.uses:
@@ -144,7 +144,7 @@ def _not_lists(context: Context) -> Iterator[Diagnostic]:
             value = found.value if isinstance(found, Reading) else value
         if not isinstance(value, list | tuple):
             message = f"EACH needs a list, but this is {kind_of(value)} in the given input"
-            yield context.found("LWT023", message, source.span, _lists_in(value, source))
+            yield context.diagnostic("LWT023", message, source.span, _lists_in(value, source))
 
 
 def _lists_in(value: Any, source: Reference) -> str:
@@ -208,7 +208,7 @@ def _nowhere(
 ) -> Diagnostic:
     span = reference.span if accessor.span == NOWHERE else accessor.span
     edits = [Edit(span, new)] if new and accessor.span != NOWHERE else []
-    return context.found("LWT023", message, span, *hints, edits=edits)
+    return context.diagnostic("LWT023", message, span, *hints, edits=edits)
 
 
 def _fault(context: Context, value: Any, accessor: Accessor, reference: Reference, what: str) -> Diagnostic | None:

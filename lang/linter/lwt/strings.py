@@ -62,7 +62,7 @@ def _dotted(context: Context) -> Iterator[Diagnostic]:
             span = Span(start, found.end())
             message = f"`{found[0]}` after `{{({before.name})}}` is read as text, not as a path"
             hint = f"for a part of ({before.name}) write `{text[before.span.start : before.span.end]}{right}`"
-            yield context.found("LWT041", message, span, hint, edits=[Edit(span, right)])
+            yield context.diagnostic("LWT041", message, span, hint, edits=[Edit(span, right)])
 
 
 def _has_keys(context: Context, reference: Reference) -> bool:
@@ -85,7 +85,7 @@ def head_inside_prompt(context: Context) -> Iterator[Diagnostic]:
             line = context.script.source.position(raw.template.span.start)[0]
             message = f"this line looks like a step, but is inside the string that begins in line {line}"
             hint = "if it is a step, close the string above it with a quote and `)`"
-            yield context.found("LWT028", message, Span(start, raw.offset + found.end()), hint)
+            yield context.diagnostic("LWT028", message, Span(start, raw.offset + found.end()), hint)
 
 
 _LATEX = (
@@ -121,7 +121,7 @@ def backslash_n(context: Context) -> Iterator[Diagnostic]:
         more = f" ({len(spans)} of them in this string)" if len(spans) > 1 else ""
         message = f"`{mark}` in a string is a backslash and a letter, not {what}{more}"
         hint = "break the line in the string" if mark == "\\n" else "write a tab character"
-        yield context.found("LWT029", message, spans[0], hint, edits=edits)
+        yield context.diagnostic("LWT029", message, spans[0], hint, edits=edits)
 
 
 _OPENED = re.compile(
@@ -139,7 +139,7 @@ def _unclosed(context: Context, before: Reference, start: int, end: int, shown: 
         f"`{shown if len(shown) <= 40 else shown[:37] + '...'}` begins a path into ({before.name}), but is not closed"
     )
     hints = ('close it with `]`, as in `[3]` or `["key"]`', "for text, write `\\[`")
-    return context.found("LWT030", message, Span(start, end), *hints, severity="error")
+    return context.diagnostic("LWT030", message, Span(start, end), *hints, severity="error")
 
 
 @lint("LWT030")
@@ -166,13 +166,13 @@ def not_an_accessor(context: Context) -> Iterator[Diagnostic]:
                     elif part.value == "[" and part is not parts[-1]:
                         message = f"a path into ({before.name}) can't contain a reference, so `[` is read as text"
                         hint = f'use an expression: EXPR("xs[i]", xs={{({before.name})}}, i=...); for text, write `\\[`'
-                        yield context.found("LWT030", message, part.span, hint, severity="warning")
+                        yield context.diagnostic("LWT030", message, part.span, hint, severity="warning")
                     continue
                 shown = text[start : end + 1]
                 message = f"`{shown if len(shown) <= 40 else shown[:37] + '...'}` is not a path into ({before.name}), and is read as text"
                 hints = ("for text, write `\\[`", 'for a key, write quotes: `["..."]`')
                 edits = [Edit(Span(start, start), "\\")]
-                yield context.found("LWT030", message, Span(start, end + 1), *hints, edits=edits)
+                yield context.diagnostic("LWT030", message, Span(start, end + 1), *hints, edits=edits)
 
 
 @lint("LWT034")
@@ -185,7 +185,7 @@ def empty_prompt(context: Context) -> Iterator[Diagnostic]:
         for parameter, value in zip(signature.parameters, call.arguments, strict=False):
             if parameter.kind == "template" and isinstance(value, Template) and _says_nothing(value):
                 message = f"the {parameter.name} of this {call.operation} is empty"
-                yield context.found("LWT034", message, value.span, "write the task for the model")
+                yield context.diagnostic("LWT034", message, value.span, "write the task for the model")
 
 
 def _says_nothing(template: Template) -> bool:
@@ -214,7 +214,7 @@ def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
             at = Span(raw.offset + found.start("name"), raw.offset + len(raw.text))
             message = f"`{found['name']}=` looks like an option, but is part of the prompt"
             hint = "a quote after a backslash does not end the string: for an option, remove the backslash"
-            yield context.found("LWT040", message, at, hint)
+            yield context.diagnostic("LWT040", message, at, hint)
 
 
 _ODD = re.compile(
@@ -238,11 +238,11 @@ def odd_character(context: Context) -> Iterator[Diagnostic]:
         span = Span(found.start(), found.end())
         if 0xD800 <= code <= 0xDFFF:
             message = f"half a surrogate pair (U+{code:04X}) is not a character"
-            yield context.found("LWT035", message, span, "write the whole character", severity="error")
+            yield context.diagnostic("LWT035", message, span, "write the whole character", severity="error")
             continue
         what = "a control character" if code < 0xA0 else "an invisible character"
         edits = [] if found[0] == "\r" else [Edit(span, "")]
-        yield context.found("LWT035", f"the text has {what} (U+{code:04X}) here", span, "remove it", edits=edits)
+        yield context.diagnostic("LWT035", f"the text has {what} (U+{code:04X}) here", span, "remove it", edits=edits)
 
 
 # Rules about programs inside scripts, in the strings of ``GASL`` calls.

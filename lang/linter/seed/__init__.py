@@ -11,26 +11,26 @@ from typing import Any
 from ...diagnostic import Diagnostic, sort_key
 from ...trees.seed import FormulaSeed
 from . import extraction, names, steps  # noqa: F401  # they register their lints
-from .context import Context, Kept, lint
+from .context import Context, FilterCounts, lint
 
-__all__ = ["Kept", "check"]
+__all__ = ["FilterCounts", "check"]
 
 _MOST = 1_000
 """Maximum number of diagnostics of one seed; more diagnostics usually have a common cause."""
 
 
 def check(
-    seed: FormulaSeed, *, contexts: Sequence[Mapping[str, Any]] | None = None, kept: Kept | None = None
+    seed: FormulaSeed, *, contexts: Sequence[Mapping[str, Any]] | None = None, kept: FilterCounts | None = None
 ) -> list[Diagnostic]:
     """Return the diagnostics of ``seed`` from the parser and from the rules, in source order.
 
     ``contexts`` are the contexts that the seed will run on, and ``kept`` is the result of the seed's filter on the reviews in these
     contexts; both are None if unknown. Never raises for faults in a seed.
     """
-    return sorted(_found(Context(seed, contexts, kept)), key=sort_key)
+    return sorted(_lint_diagnostics(Context(seed, contexts, kept)), key=sort_key)
 
 
-def _found(context: Context) -> Iterable[Diagnostic]:
+def _lint_diagnostics(context: Context) -> Iterable[Diagnostic]:
     """Return the diagnostics of the rules. If their number reaches the limit, the remaining lints are skipped."""
     found = dict.fromkeys(context.seed.diagnostics)
     for diagnostic in lint.run(context):

@@ -183,7 +183,7 @@ def _is_sum_of(expr: Expr, counts: Collection[str]) -> bool:
 
 
 @attrs.frozen
-class Kept:
+class FilterCounts:
     """The result of the filter on ``total`` reviews: the filter keeps ``kept`` of them, each keyword alone ``by_keyword``.
 
     The kept reviews have ``characters`` characters. ``cut`` of these reviews would be truncated, by ``cut_characters`` characters
@@ -207,13 +207,13 @@ class Context(LintContext):
 
     seed: FormulaSeed
     contexts: Sequence[Mapping[str, Any]] | None = None
-    kept: Kept | None = None
+    kept: FilterCounts | None = None
     _suggestions: Suggestions = attrs.field(factory=lambda: Suggestions(near=_near), init=False, eq=False, repr=False)
     _nodes: dict[int, Mapping[str, Node]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     # Diagnostics
 
-    def found(
+    def diagnostic(
         self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:  # fmt: skip
@@ -224,7 +224,7 @@ class Context(LintContext):
         place = span if self.root is not None and span != NOWHERE else None
         path = self.path_at(place) if place is not None else ()
         placed = f"{path_text(path)}: {message}" if path else message
-        return super().found(code, placed, place, *hints, edits=edits, severity=severity)
+        return super().diagnostic(code, placed, place, *hints, edits=edits, severity=severity)
 
     def in_expression(self, diagnostic: Diagnostic) -> Diagnostic:
         """Return a diagnostic of an expression as one of the document: its message has the path, its edits are escaped for JSON."""
@@ -242,7 +242,7 @@ class Context(LintContext):
         """Return the edit of the document that replaces characters ``start`` to ``end`` of the string in ``node`` with ``text``."""
         return StringMap(self.seed.source.text, node.span).edit(Edit(Span(start, end), text))
 
-    def named(self, span: Span, name: str, text: str) -> tuple[Edit, ...]:
+    def name_edit(self, span: Span, name: str, text: str) -> tuple[Edit, ...]:
         """Return the edit that replaces the last ``name`` at ``span`` with ``text``; () if ``name`` is written with escapes there."""
         at = self.seed.source.text.rfind(name, span.start, span.end)
         return (Edit(Span(at, at + len(name)), text),) if at >= 0 else ()
@@ -335,7 +335,7 @@ class Context(LintContext):
         return (*self.positions, *sorted(self.unread))
 
     @cached_property
-    def given(self) -> frozenset[str]:
+    def step_names(self) -> frozenset[str]:
         """Return all names of steps, as a set for look-ups."""
         return frozenset(self.names)
 

@@ -48,10 +48,10 @@ def unknown_fields(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 def _unknown(context: Context, node: Any, name: str, known: tuple[str, ...], message: str, listing: str) -> Diagnostic:
     near = context.suggestion(name, known)
-    edits = context.named(node.span, name, near) if near else ()
+    edits = context.name_edit(node.span, name, near) if near else ()
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
     hint = f"did you mean {near}?" if near else f"{listing} {shown}" if known else "nothing is extracted"
-    return context.found("SEED045", f"{message} {name}", node.span, hint, edits=edits)
+    return context.diagnostic("SEED045", f"{message} {name}", node.span, hint, edits=edits)
 
 
 @lint_of_steps("SEED040")
@@ -61,14 +61,14 @@ def unknown_names(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     if isinstance(step, Lookup) and isinstance(step.source, Name):
         places.append(step.source)
     for node in places:
-        if node.name not in context.given:
+        if node.name not in context.step_names:
             near = context.suggestion(node.name, context.names)
             hint = f"did you mean {near}?" if near else ""
             if not near and isinstance(step, Lookup):
                 near = f"context.{node.name}"
                 hint = f"values of the context have the prefix context.: write {near:.100}"
-            edits = context.named(node.span, node.name, near) if near else ()
-            yield context.found("SEED040", f"unknown step {node.name}", node.span, hint, edits=edits)
+            edits = context.name_edit(node.span, node.name, near) if near else ()
+            yield context.diagnostic("SEED040", f"unknown step {node.name}", node.span, hint, edits=edits)
 
 
 @lint_of_steps("SEED044")
@@ -92,12 +92,12 @@ def _unlisted(context: Context, field: Extracted, value: Literal) -> Diagnostic:
     tested = meant_condition(str(value.value))
     if tested is not None and tested[1] in field.values and not _is_in_string(context, value.span):
         meant = json.dumps({tested[0]: tested[1]}, ensure_ascii=False)
-        return context.found("SEED044", message, value.span, f"write {meant:.60}", edits=[Edit(value.span, meant)])
+        return context.diagnostic("SEED044", message, value.span, f"write {meant:.60}", edits=[Edit(value.span, meant)])
     near = context.suggestion(str(value.value), tuple(field.values)) if tested is None else None
     edits = [Edit(value.span, json.dumps(near, ensure_ascii=False))] if near else []
     listed = ", ".join(list(field.values)[:8]) + (", ..." if len(field.values) > 8 else "")
     hint = f"did you mean {near}?" if near else f"its values are {listed}"
-    return context.found("SEED044", message, value.span, hint, edits=edits)
+    return context.diagnostic("SEED044", message, value.span, hint, edits=edits)
 
 
 @lint_of_steps("SEED064")
@@ -119,10 +119,10 @@ def misfit_elements(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     kind = _kind(context, element.namespace, element.name)
     if step.operation == "sum" and kind not in (None, "int", "float"):
         hint = "count the extractions where it is true" if kind == "bool" else "a sum takes numbers"
-        yield context.found("SEED064", f"{element.name} is {_A[kind]} and can't be summed", element.span, hint)
+        yield context.diagnostic("SEED064", f"{element.name} is {_A[kind]} and can't be summed", element.span, hint)
     elif step.operation in ("max", "min") and kind in ("enum", "bool", "list"):
         hint = "convert each value to a number with a case" if kind == "enum" else ""
-        yield context.found("SEED064", f"{element.name} is {_A[kind]}, which has no order", element.span, hint)
+        yield context.diagnostic("SEED064", f"{element.name} is {_A[kind]}, which has no order", element.span, hint)
 
 
 _A: dict[Any, str] = {
@@ -141,12 +141,12 @@ def _misfit(context: Context, kind: str, each: Compared) -> Iterator[Diagnostic]
     if kind == "list" and not any(isinstance(v, Literal) and v.value is None for v in each.values):
         message = f"{each.name} is a list and never equals a single value"
         hint = f'in an expression: "x" in {each.namespace}.{each.name}'
-        yield context.found("SEED064", message, each.subject.span, hint)
+        yield context.diagnostic("SEED064", message, each.subject.span, hint)
         return
     if each.test not in (*_EQUALITY, "is", "is not") and kind in ("enum", "bool"):
         hint = 'list the values: {"in": [...]}' if kind == "enum" else "compare it with true or false"
         message = f"{each.name} is {_A[kind]}, which has no order"
-        yield context.found("SEED064", message, each.subject.span, hint)
+        yield context.diagnostic("SEED064", message, each.subject.span, hint)
         return
     for value in each.values:
         if (told := _wrong(kind, value)) is not None:
@@ -155,8 +155,8 @@ def _misfit(context: Context, kind: str, each: Compared) -> Iterator[Diagnostic]
             text = "" if inside and text.startswith("{") else text
             edits = [Edit(literal.span, context.escaped(text) if inside else text)] if text else []
             hint = f"write {text}" if text else f"compare it with {_A[kind]}"
-            message = f"{each.name} is {_A[kind]}, never {_said(literal)}"
-            yield context.found("SEED064", message, literal.span, hint, edits=edits)
+            message = f"{each.name} is {_A[kind]}, never {_literal_text(literal)}"
+            yield context.diagnostic("SEED064", message, literal.span, hint, edits=edits)
 
 
 def _wrong(kind: str, value: Any) -> str | None:
@@ -193,7 +193,7 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _said(value: Any) -> str:
+def _literal_text(value: Any) -> str:
     number = number_of(value)
     shown = json.dumps(number if number is not None else value.value, ensure_ascii=False)
     return shown if len(shown) <= 60 else shown[:59] + "…"
@@ -213,20 +213,20 @@ def declared(context: Context) -> Iterator[Diagnostic]:
         node = context.node(*context.path_at(Span(field.span.start, field.span.start))) if context.root else None
         at = node.fields["name"].span if node is not None and "name" in node.fields else field.span
         if field.name in seen:
-            yield context.found("SEED063", f"two fields have the name {field.name}", at, "rename one of them")
+            yield context.diagnostic("SEED063", f"two fields have the name {field.name}", at, "rename one of them")
         elif field.name == "meta":
             hint = "rename it: in formulas, e['meta'] is the metadata of the review"
-            yield context.found("SEED063", "the field name meta is reserved", at, hint)
+            yield context.diagnostic("SEED063", "the field name meta is reserved", at, hint)
         elif field.name.casefold() in {name.casefold() for name in seen}:
             message = f"{field.name} differs from another field only in case"
-            yield context.found("SEED063", message, at, "rename one of them", severity="warning")
+            yield context.diagnostic("SEED063", message, at, "rename one of them", severity="warning")
         seen.setdefault(field.name, field)
         if field.type == "enum":
             yield from _enum(context, field, at)
     if not context.seed.fields and not context.field_nodes and context.has_fields:
         span = context.root.span if context.root is not None else NOWHERE
         place = Span(span.start, span.start + 1)
-        yield context.found(
+        yield context.diagnostic(
             "SEED069", "the seed extracts no fields", place, "without fields, steps can use only meta and context"
         )
 
@@ -234,13 +234,13 @@ def declared(context: Context) -> Iterator[Diagnostic]:
 def _enum(context: Context, field: Extracted, at: Span) -> Iterator[Diagnostic]:
     if len(field.values) == 1:
         hint = "add a value for reviews where it does not apply, such as none"
-        yield context.found("SEED062", f"the enum {field.name} has only one value", at, hint)
+        yield context.diagnostic("SEED062", f"the enum {field.name} has only one value", at, hint)
     folded: dict[str, str] = {}
     for value in field.values:
         key = value.strip().casefold()
         if key in folded:
             message = f"the values {folded[key]!r} and {value!r} of {field.name} are the same: case and surrounding blanks are ignored"
-            yield context.found("SEED066", message, at, "remove one of them")
+            yield context.diagnostic("SEED066", message, at, "remove one of them")
         folded.setdefault(key, value)
 
 
@@ -260,17 +260,17 @@ def contexts(context: Context) -> Iterator[Diagnostic]:
             lacking = sum(name not in each for each in given)
             if lacking == len(given):
                 near = context.suggestion(name, keys)
-                edits = context.named(node.span, name, near) if near else ()
+                edits = context.name_edit(node.span, name, near) if near else ()
                 hint = f"did you mean {near}?" if near else f"the context has {', '.join(keys[:12])}" if keys else ""
-                yield context.found("SEED065", f"the context has no {name}", node.span, hint, edits=edits)
+                yield context.diagnostic("SEED065", f"the context has no {name}", node.span, hint, edits=edits)
             elif lacking:
                 message = f"{lacking:,} of {len(given):,} contexts have no {name}"
-                yield context.found("SEED065", message, node.span, severity="warning")
+                yield context.diagnostic("SEED065", message, node.span, severity="warning")
             elif isinstance(step, Lookup) and node is step.source:
                 odd = next((each[name] for each in given if not _is_text(each[name])), None)
                 if odd is not None:
                     message = f"{name} is neither a text nor a list of texts in every context"
-                    yield context.found("SEED065", message, node.span, severity="warning")
+                    yield context.diagnostic("SEED065", message, node.span, severity="warning")
 
 
 def _is_text(value: Any) -> bool:
@@ -310,7 +310,7 @@ def none(context: Context) -> Iterator[Diagnostic]:
         root = context.root
         span = node.span if node is not None else Span(root.start, root.start + 1) if root is not None else NOWHERE
         hint = "each review is one call; keywords select the relevant reviews"
-        yield context.found("SEED057", "the filter has no keywords: all reviews are kept", span, hint)
+        yield context.diagnostic("SEED057", "the filter has no keywords: all reviews are kept", span, hint)
 
 
 @lint("SEED056")
@@ -327,12 +327,14 @@ def keywords(context: Context) -> Iterator[Diagnostic]:
             return
         if not word.strip():
             told += 1
-            yield context.found("SEED068", "an empty keyword keeps all reviews", span, "remove it",
+            yield context.diagnostic("SEED068", "an empty keyword keeps all reviews", span, "remove it",
                                 edits=_without(context, node, number))  # fmt: skip
         elif folded in seen:
             told += 1
             message = f"the keyword {word!r:.60} is listed twice"
-            yield context.found("SEED058", message, span, "remove one of them", edits=_without(context, node, number))
+            yield context.diagnostic(
+                "SEED058", message, span, "remove one of them", edits=_without(context, node, number)
+            )
         elif keep.match == "substring" and len(word.strip()) <= 3:
             told += 1
             message = f"the keyword {word!r} is a part of many other words"
@@ -341,7 +343,7 @@ def keywords(context: Context) -> Iterator[Diagnostic]:
                 if context.seed.form == "002"
                 else "write a longer keyword"
             )
-            yield context.found("SEED056", message, span, hint)
+            yield context.diagnostic("SEED056", message, span, hint)
         seen.setdefault(folded, number)
 
 
@@ -377,7 +379,7 @@ def patterns(context: Context) -> Iterator[Diagnostic]:
             told += 1
             items = _items(node)
             span = items[number].span if number < len(items) else NOWHERE
-            yield context.found("SEED059", str(error), span, error.hint or "")
+            yield context.diagnostic("SEED059", str(error), span, error.hint or "")
             if told >= 20:
                 return
 
@@ -393,7 +395,7 @@ def prompts(context: Context) -> Iterator[Diagnostic]:
             "review": "review_text"}  # fmt: skip
     found = [match for match in _PLACEHOLDER.finditer(prompt) if match[1] not in PLACEHOLDERS]
     is_without = "{review_text}" not in prompt
-    meant = [_meant(context, match[1], near) for match in found[:20]]
+    meant = [_suggested_placeholder(context, match[1], near) for match in found[:20]]
     misspelt = meant.index("review_text") if is_without and "review_text" in meant else None
     if misspelt is not None and node is not None:
         match = found.pop(misspelt)
@@ -401,14 +403,14 @@ def prompts(context: Context) -> Iterator[Diagnostic]:
         at = context.placed(node, match.start(), match.end(), "").span
         edits: tuple[Edit, ...] = (context.placed(node, match.start(1), match.end(1), "review_text"),)
         message = f"the prompt does not contain the review: {match[0]} is sent unchanged"
-        yield context.found("SEED060", message, at, "did you mean {review_text}?", edits=edits)
+        yield context.diagnostic("SEED060", message, at, "did you mean {review_text}?", edits=edits)
     elif is_without:
         hints = ["{review_text} is replaced by the text of the review"]
         edits = ()
         if node is not None:
             edits = (Edit(Span(node.end - 1, node.end - 1), "\\n\\n{review_text}"),)
             hints.append("insert it where the review belongs, for example at the end")
-        yield context.found(
+        yield context.diagnostic(
             "SEED060", "the prompt does not contain the review", Span(span.start, span.start + 1), *hints, edits=edits
         )
     for match, name in zip(found, meant, strict=False):
@@ -423,17 +425,17 @@ def prompts(context: Context) -> Iterator[Diagnostic]:
             else f"the placeholders are {', '.join(f'{{{each}}}' for each in PLACEHOLDERS)}"
         )
         at = context.placed(node, match.start(), match.end(), "").span if node is not None else NOWHERE
-        yield context.found(
+        yield context.diagnostic(
             "SEED061", f"unknown placeholder {match[0]}; it is sent to the model unchanged", at, hint, edits=edits
         )
 
 
-def _meant(context: Context, name: str, near: dict[str, str]) -> str | None:
+def _suggested_placeholder(context: Context, name: str, near: dict[str, str]) -> str | None:
     return near.get(name.lower()) or context.suggestion(name, PLACEHOLDERS)
 
 
 @lint("SEED067")
-def kept(context: Context) -> Iterator[Diagnostic]:
+def reviews_kept(context: Context) -> Iterator[Diagnostic]:
     """Report how many of the given reviews each keyword keeps."""
     counts, node = context.kept, _keywords(context)
     if counts is None or not context.seed.keep.keywords:
@@ -445,9 +447,9 @@ def kept(context: Context) -> Iterator[Diagnostic]:
     ):
         at = items[number].span if number < len(items) else NOWHERE
         shown = json.dumps(word if len(word) <= 40 else word[:39] + "…", ensure_ascii=False)
-        yield context.found("SEED067", f"{shown} keeps {count:,} of {counts.total:,} reviews", at)
+        yield context.diagnostic("SEED067", f"{shown} keeps {count:,} of {counts.total:,} reviews", at)
     message = f"all keywords together keep {counts.kept:,} of {counts.total:,} reviews"
-    yield context.found("SEED067", message, span, severity="warning" if counts.total and not counts.kept else None)
+    yield context.diagnostic("SEED067", message, span, severity="warning" if counts.total and not counts.kept else None)
 
 
 @lint("SEED071")
@@ -463,4 +465,4 @@ def cut(context: Context) -> Iterator[Diagnostic]:
         "reviews would not be read"
     )
     hint = 'remove review_handling, or write "strategy": "split": long reviews are then read in parts'
-    yield context.found("SEED071", message, node.span if node is not None else NOWHERE, hint)
+    yield context.diagnostic("SEED071", message, node.span if node is not None else NOWHERE, hint)

@@ -24,10 +24,10 @@ def undefined(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     for part in parts(step):
         if isinstance(part, FilterUse) and part.name not in context.known:
             near = context.suggestion(part.name, context.filters)
-            edits = context.named(_key_of(context, part), part.name, near) if near else ()
+            edits = context.name_edit(_key_of(context, part), part.name, near) if near else ()
             hint = f"did you mean ${near}?" if near else _there_are(context.filters, "filter")
             message = f"unknown filter {part.name}"
-            yield context.found("SEED040", message, part.span, hint, edits=edits)
+            yield context.diagnostic("SEED040", message, part.span, hint, edits=edits)
 
 
 def _there_are(names: Sequence[str], what: str) -> str:
@@ -55,16 +55,18 @@ def forward(context: Context) -> Iterator[Diagnostic]:
             node = context.use(index, name)
             circles = circles or _circles(context)  # computed on demand, because few seeds use a later step
             if later == index:
-                yield context.found("SEED041", f"{name} uses itself", node.span, "a step can use only earlier steps")
+                yield context.diagnostic(
+                    "SEED041", f"{name} uses itself", node.span, "a step can use only earlier steps"
+                )
                 continue
             if circles.get(name, -1) == circles.get(step.name, -2):
                 message = f"{name} and {step.name} depend on each other{_way(context, name, step.name)}"
-                yield context.found("SEED041", message, node.span, "remove one of the two dependencies")
+                yield context.diagnostic("SEED041", message, node.span, "remove one of the two dependencies")
                 continue
             edits = _move(context, later, index) if name not in moved else ()
             moved.add(name)
             hint = _where_to(context, name, step.name, later, index)
-            yield context.found("SEED041", f"{name} is used before it is computed", node.span, hint, edits=edits)
+            yield context.diagnostic("SEED041", f"{name} is used before it is computed", node.span, hint, edits=edits)
 
 
 def _circles(context: Context) -> dict[str, int]:
@@ -156,7 +158,7 @@ def twice(context: Context) -> Iterator[Diagnostic]:
         if first != index:
             where = f"{context.steps_key}[{_number(context, first)}]"
             message = f"the name {step.name} is already used in {where}"
-            yield context.found("SEED042", message, context.span_of(step, "name"), "rename one of the two steps")
+            yield context.diagnostic("SEED042", message, context.span_of(step, "name"), "rename one of the two steps")
 
 
 def _number(context: Context, index: int) -> int:
@@ -182,7 +184,7 @@ def reserved(context: Context) -> Iterator[Diagnostic]:
             new += "_"
         edits = _renamed(context, step, new)
         hint = f"rename it to {new}" if edits else "rename it"
-        yield context.found("SEED043", f"{step.name} is {what}", context.span_of(step, "name"), hint, edits=edits)
+        yield context.diagnostic("SEED043", f"{step.name} is {what}", context.span_of(step, "name"), hint, edits=edits)
 
 
 def _renamed(context: Context, step: SeedStep, new: str) -> tuple[Edit, ...]:
@@ -215,16 +217,18 @@ def filters(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
         if isinstance(part, FilterUse):
             if context.are_filters.get(part.name) is False:
                 message = f"{part.name} is a value, but $ is the prefix of filters"
-                edits = context.named(_key_of(context, part), f"${part.name}", part.name)
-                yield context.found("SEED047", message, part.span, f"write `{part.name}`", edits=edits)
+                edits = context.name_edit(_key_of(context, part), f"${part.name}", part.name)
+                yield context.diagnostic("SEED047", message, part.span, f"write `{part.name}`", edits=edits)
             continue
         for name in names_in(part):
             if context.are_filters.get(name):
                 message = f"{name} is a filter and has no value"
                 node = name_in(part, name)
-                edits = context.named(node.span, name, f"${name}") if _is_plain_use(context, part, node.span) else ()
+                edits = (
+                    context.name_edit(node.span, name, f"${name}") if _is_plain_use(context, part, node.span) else ()
+                )
                 hint = f'use a filter in a where: {{"${name}": true}}'
-                yield context.found("SEED047", message, node.span, hint, edits=edits)
+                yield context.diagnostic("SEED047", message, node.span, hint, edits=edits)
 
 
 def _is_plain_use(context: Context, part: Node, at: Span) -> bool:
@@ -243,7 +247,7 @@ def unused(context: Context) -> Iterator[Diagnostic]:
         return  # a step that could not be read may use the other steps
     used = {name for uses in context.uses for name in uses} | set(context.seed.outputs)
     values = _values(context)
-    misnamed = used - context.given
+    misnamed = used - context.step_names
     used |= {context.suggestion(name, values) or "" for name in misnamed}
     for step in context.seed.steps:
         if step.name not in used:
@@ -251,7 +255,7 @@ def unused(context: Context) -> Iterator[Diagnostic]:
             if isinstance(step, DefineFilter):
                 hint = f'remove it, or use it in a where: {{"${step.name}": true}}'
             message = f"{step.name} is not used"
-            yield context.found("SEED048", message, context.span_of(step, "name"), hint)
+            yield context.diagnostic("SEED048", message, context.span_of(step, "name"), hint)
 
 
 def _values(context: Context) -> tuple[str, ...]:
@@ -266,7 +270,7 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
     node = context.node(context.outputs_key)
     if not context.seed.outputs and (context.root is None or (node is not None and node.value == [])):
         span = node.span if node is not None else NOWHERE
-        yield context.found("SEED050", "the seed has no output", span, "list the steps whose values are returned")
+        yield context.diagnostic("SEED050", "the seed has no output", span, "list the steps whose values are returned")
     if context.root is not None and not context.seed.steps and not context.step_nodes:
         steps = context.node(context.steps_key)
         if steps is None or steps.value != []:
@@ -278,14 +282,18 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
         step = context.seed.step_by_name.get(name)
         if isinstance(step, DefineFilter):
             message = f"{name} is a filter and has no value"
-            yield context.found("SEED049", message, span, f'count it: {{"op": "count", "where": {{"${name}": true}}}}')
+            yield context.diagnostic(
+                "SEED049", message, span, f'count it: {{"op": "count", "where": {{"${name}": true}}}}'
+            )
         elif step is None and name not in context.unread and not context.has_nameless:
             near = context.suggestion(name, values)
             edits = [Edit(span, f'"{near}"')] if near and near not in context.seed.outputs else []
             hint = f"did you mean {near}?" if edits else _there_are(values, "step")
-            yield context.found("SEED049", f"unknown step {name:.100}", span, hint, edits=edits)
+            yield context.diagnostic("SEED049", f"unknown step {name:.100}", span, hint, edits=edits)
         elif name in seen:
-            yield context.found("SEED049", f"{name} is listed twice", span, "remove one of the two", severity="warning")
+            yield context.diagnostic(
+                "SEED049", f"{name} is listed twice", span, "remove one of the two", severity="warning"
+            )
         seen.add(name)
 
 

@@ -45,7 +45,7 @@ def _division(context: Context, expr: Expr, node: Arithmetic, operand: Name) -> 
         edits = [Edit(node.span, guarded)]
         hint = f"write `{guarded}`" if len(guarded) <= 100 else hint
     message = f"{operand.name} may be 0, which would make this division an error"
-    return context.found("SEED051", message, operand.span, hint, edits=edits)
+    return context.diagnostic("SEED051", message, operand.span, hint, edits=edits)
 
 
 @lint_of_steps("SEED052")
@@ -56,10 +56,10 @@ def without_default(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     if isinstance(step, Aggregate) and step.operation in ("max", "min") and step.default is None and not is_said:
         message = f"{step.name} has no default and is null if nothing matches"
         hint = 'add a default, such as "default": 0'
-        yield context.found("SEED052", message, context.span_of(step, "op"), hint)
+        yield context.diagnostic("SEED052", message, context.span_of(step, "op"), hint)
     elif isinstance(step, Lookup) and step.default is None and not is_said:
         message = f"{step.name} has no default and is null if no key matches"
-        yield context.found("SEED052", message, context.span_of(step, "op"), 'add a "default"')
+        yield context.diagnostic("SEED052", message, context.span_of(step, "op"), 'add a "default"')
 
 
 @lint_of_steps("SEED053")
@@ -71,7 +71,7 @@ def without_else(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     rules = node.fields["rules"].items if node is not None and "rules" in node.fields else ()
     if step.otherwise is None and not any("else" in rule.fields for rule in rules):
         message = f"{step.name} has no else and is null if no rule is true"
-        yield context.found("SEED053", message, context.span_of(step, "op"), 'add {"else": ...} as the last rule')
+        yield context.diagnostic("SEED053", message, context.span_of(step, "op"), 'add {"else": ...} as the last rule')
 
 
 @frozen
@@ -142,7 +142,7 @@ def unreachable_rules(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
                 )
         what = "has the same test" if is_same else "is true whenever this is"
         hint = "remove one of them" if is_same else "move it before that rule"
-        yield context.found("SEED054", f"this rule is never reached: {place} {what}", rule.span, hint, edits=edits)
+        yield context.diagnostic("SEED054", f"this rule is never reached: {place} {what}", rule.span, hint, edits=edits)
 
 
 def _index(node: Any, start: int) -> int:
@@ -181,7 +181,7 @@ def unreachable_branches(context: Context, step: SeedStep) -> Iterator[Diagnosti
                 if before is not None:
                     what = "has the same test" if tests[before] == tests[index] else "is true whenever this is"
                     message = f"this branch is never reached: an earlier one {what}"
-                    yield context.found("SEED054", message, tests[index].span, "the first true test decides")
+                    yield context.diagnostic("SEED054", message, tests[index].span, "the first true test decides")
 
 
 @lint_of_steps("SEED055")
@@ -193,20 +193,20 @@ def tables(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     keys = node.fields["table"].keys if node is not None and "table" in node.fields else {}
     at = context.span_of(step, "table")
     if not step.table:
-        yield context.found("SEED055", "the table is empty", Span(at.start, at.start + 1), "add keys with values")
+        yield context.diagnostic("SEED055", "the table is empty", Span(at.start, at.start + 1), "add keys with values")
         return
     if step.match in ("substring_max", "word_max"):
         yield from _greatest(context, step, at)
     if "" in keys or any(key == "" for key, _ in step.table):
         message = "an empty key matches only an empty text" if step.match == "exact" else "an empty key matches nothing"
-        yield context.found("SEED055", message, keys.get("", at), "the default is the value if no key matches",
+        yield context.diagnostic("SEED055", message, keys.get("", at), "the default is the value if no key matches",
                             severity="warning")  # fmt: skip
     if step.match != "exact":
         yield from _folded(context, step, keys, at)
     kinds = {_kind(value) for _, value in step.table}
     if step.default is not None and len(kinds) == 1 and _kind(step.default) not in kinds and len(step.table) > 1:
         message = f"the default is {_kind(step.default)}, but all values of the table are {_PLURAL[kinds.pop()]}"
-        yield context.found("SEED055", message, context.span_of(step, "default"), severity="warning")
+        yield context.diagnostic("SEED055", message, context.span_of(step, "default"), severity="warning")
 
 
 def _greatest(context: Context, step: Lookup, at: Span) -> Iterator[Diagnostic]:
@@ -215,7 +215,7 @@ def _greatest(context: Context, step: Lookup, at: Span) -> Iterator[Diagnostic]:
         node = context.step_node(step)
         span = node.fields["table"].fields[odd].span if node is not None else at
         message = f"the lookup returns the greatest value, but that of {odd!r:.40} is {_kind(dict(step.table)[odd])}"
-        yield context.found("SEED055", message, span, 'write numbers, or "match": "substring_first"')
+        yield context.diagnostic("SEED055", message, span, 'write numbers, or "match": "substring_first"')
 
 
 def _folded(context: Context, step: Lookup, keys: Any, at: Span) -> Iterator[Diagnostic]:
@@ -225,11 +225,11 @@ def _folded(context: Context, step: Lookup, keys: Any, at: Span) -> Iterator[Dia
         folded = key.casefold()
         if folded in seen:
             message = f"{seen[folded]!r:.40} and {key!r:.40} are the same key: case is ignored"
-            yield context.found("SEED055", message, keys.get(key, at), "remove one of them", severity="warning")
+            yield context.diagnostic("SEED055", message, keys.get(key, at), "remove one of them", severity="warning")
         elif is_part and (inner := next((each for each in seen if each and each in folded), None)) is not None:
             message = f"{key!r:.40} is never reached: the earlier key {seen[inner]!r:.40} is a part of it"
             hint = "move it before that key; the first match decides"
-            yield context.found("SEED055", message, keys.get(key, at), hint, severity="warning")
+            yield context.diagnostic("SEED055", message, keys.get(key, at), hint, severity="warning")
         seen.setdefault(folded, key)
 
 

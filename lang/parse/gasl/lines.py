@@ -57,7 +57,6 @@ class Chunk:
         return "".join([*parts, program[end : self.end]])
 
 
-
 def end_of_line(text: str, offset: int) -> int:
     """Return the end of the line that contains ``offset``: the offset of its newline, or the length of the text."""
     found = text.find("\n", offset)

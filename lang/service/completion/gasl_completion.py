@@ -16,7 +16,7 @@ from ...source import Source, Span
 from ...trees.gasl import Program, Statement
 from ..model import Completion, CompletionKind, Known
 from .gasl_names import GaslScope, bindings_in
-from .place import MARK, Before, Candidate, Found, Tongue, found_by, ranked, words
+from .place import MARK, AllowedToken, Before, Candidate, Tongue, found_by, ranked, words
 
 # Finds the place of the cursor in a GASL text: a string, a name or a variable. Only the statement around the cursor is parsed.
 
@@ -189,7 +189,7 @@ def _commands() -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _words_behind(before: Before) -> tuple[Found, ...]:
+def _words_behind(before: Before) -> tuple[AllowedToken, ...]:
     """Return the words that may follow. They are cached, because statements have few different beginnings."""
     return tuple(words(_tongue(), before))
 

@@ -139,7 +139,7 @@ def _takes_call(outer: Call, way: Way, known: Known) -> bool:
     return not in_option and place < len(parameters) and parameters[place].kind == "call"
 
 
-def named(way: Way, known: Known) -> Iterator[Candidate]:
+def bare_name_candidates(way: Way, known: Known) -> Iterator[Candidate]:
     """Yield the candidates for a name without quotes at the mark: operations, option names, or values of an option."""
     holder, attribute = way[-1]
     if isinstance(holder, Call) and attribute == "operation":
@@ -453,7 +453,7 @@ def _words(text: str, cursor: Cursor, known: Known) -> Iterator[Candidate]:
         ):
             found = found_by(tongue, before, written, *terminals)
             if found is not None:
-                yield from named(found[0], known)
+                yield from bare_name_candidates(found[0], known)
     if "DOUBLE" in accepted:
         found = found_by(tongue, before, f'"{MARK}"', *_string("DOUBLE"))
         for each in strings_for(found[0], known) if found else ():

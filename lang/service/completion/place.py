@@ -62,7 +62,7 @@ class Before:
 
 
 @frozen
-class Found:
+class AllowedToken:
     """A word or sign of the grammar that is allowed at the cursor, and its terminal."""
 
     terminal: str
@@ -98,7 +98,7 @@ def _ended(tongue: Tongue, before: Before, written: str, states: States) -> tupl
     return None
 
 
-def words(tongue: Tongue, before: Before) -> list[Found]:
+def words(tongue: Tongue, before: Before) -> list[AllowedToken]:
     """Return the words and signs of the grammar that may follow, in the printer's spelling.
 
     Of several synonyms, only those that the printer writes are returned, if there are any.
@@ -106,8 +106,10 @@ def words(tongue: Tongue, before: Before) -> list[Found]:
     automaton = tongue.automaton
     if len(before.text) > _LONGEST_READ:
         accepted = automaton.accepts(before.states)
-        return [Found(name, said) for name in accepted for said in automaton.spellings.get(name, ()) if said.strip()]
-    groups: dict[Any, list[tuple[bool, Found]]] = {}
+        return [
+            AllowedToken(name, said) for name in accepted for said in automaton.spellings.get(name, ()) if said.strip()
+        ]
+    groups: dict[Any, list[tuple[bool, AllowedToken]]] = {}
     for terminal in automaton.accepts(before.states):
         after = automaton.after(before.states, terminal)
         for text in automaton.spellings.get(terminal, ()):
@@ -118,8 +120,8 @@ def words(tongue: Tongue, before: Before) -> list[Found]:
                 continue
             printed = tongue.written(read[0])
             spelled = next((way for way in (text, text.lower()) if _has(printed, way)), None)
-            groups.setdefault(read, []).append((spelled is not None, Found(terminal, spelled or text)))
-    found: list[Found] = []
+            groups.setdefault(read, []).append((spelled is not None, AllowedToken(terminal, spelled or text)))
+    found: list[AllowedToken] = []
     for group in groups.values():
         printed_ones = [each for is_printed, each in group if is_printed]
         found += printed_ones or [each for _, each in group]
@@ -411,7 +413,7 @@ def _names(before: Before, scope: ExprScope) -> Iterator[Candidate]:
     for written, terminals in forms:
         found = found_by(tongue, before, written, *terminals)
         if found is not None:
-            yield from _named(found[0], before, scope)
+            yield from _name_candidates(found[0], before, scope)
     if tongue.automaton.after(before.states, "NAME", "DOT", "NAME"):
         for namespace, names in _namespaces(scope):
             if _read_as(tongue, before, f"{namespace}.{MARK}"):
@@ -435,7 +437,7 @@ def _about(extracted: Extracted) -> str:
     return "\n\n".join(each for each in (plain(extracted.doc), values) if each)
 
 
-def _named(way: Way, before: Before, scope: ExprScope) -> Iterator[Candidate]:
+def _name_candidates(way: Way, before: Before, scope: ExprScope) -> Iterator[Candidate]:
     holder, attribute = way[-1]
     if isinstance(holder, Name):
         for name in dict.fromkeys(_CLAUSE.findall(before.text)):

@@ -163,7 +163,7 @@ def _quoted(candidates: Iterator[Candidate], text: str, offset: int, cursor: Jso
 
 @frozen(slots=False)
 class _Names:
-    """The names in a seed: ``before`` has those before the cursor, ``whole`` those of the whole document, which is parsed on demand."""
+    """The names in a seed: ``before`` has those before the cursor, ``whole_document`` those of the document, parsed on demand."""
 
     source: Source
     before: Mapping[str, Any]
@@ -171,7 +171,7 @@ class _Names:
     path: JsonPath = ()
 
     @cached_property
-    def whole(self) -> Mapping[str, Any]:
+    def whole_document(self) -> Mapping[str, Any]:
         """The whole document, including the part after the cursor; ``before`` if the whole document can't be read."""
         root = read_json(self.source).root
         return root.value if root is not None and isinstance(root.value, dict) else self.before
@@ -182,7 +182,7 @@ class _Names:
         newer, older = seed_schemas()
         own = older["properties"].keys() - newer["properties"].keys()
         others = newer["properties"].keys() - older["properties"].keys()
-        keys = self.before.keys() if (own | others) & self.before.keys() else self.whole.keys()
+        keys = self.before.keys() if (own | others) & self.before.keys() else self.whole_document.keys()
         return older if own & keys else newer
 
     def steps(self, document: Mapping[str, Any]) -> dict[str, str]:
@@ -194,7 +194,7 @@ class _Names:
     @property
     def fields(self) -> dict[str, Extracted]:
         """The declared fields that can be read."""
-        document = self.before if self.before.keys() & {"extract", "extraction_fields"} else self.whole
+        document = self.before if self.before.keys() & {"extract", "extraction_fields"} else self.whole_document
         extract = document.get("extract")
         found = extract.get("fields") if isinstance(extract, dict) else document.get("extraction_fields")
         declared = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
@@ -293,7 +293,7 @@ def _values(cursor: JsonCursor, names: _Names) -> Iterator[Candidate]:
             yield from (Candidate(word, "value", "", about) for word in ("true", "false"))
     if path[0] in ("output", "output_fields") and len(path) == 2:
         given = cursor.document[path[0]]
-        steps = names.steps(names.before) or names.steps(names.whole)
+        steps = names.steps(names.before) or names.steps(names.whole_document)
         yield from (
             Candidate(_json(n), "name", op, match=n)
             for n, op in steps.items()

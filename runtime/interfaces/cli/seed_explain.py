@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ....lang.diagnostic import nearest, printable
-from ....lang.evaluate.expr.values import shown
+from ....lang.evaluate.expr.values import short_json
 from ....lang.evaluate.seed.explanation import as_json, as_text, explain
 from ....lang.evaluate.seed.fused_engine import Compute
 from ....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
@@ -128,7 +128,7 @@ def _warn_of_changes(seed: FormulaSeed, found: Extracted) -> None:
         name = others[0]
         say(
             printable(
-                f"warning: {name} was {shown(outputs[name])} in the results; this seed computes {shown(values[name])}"
+                f"warning: {name} was {short_json(outputs[name])} in the results; this seed computes {short_json(values[name])}"
             )
         )
 
@@ -151,7 +151,7 @@ def _write_text(found: Extracted, made: Sensitivity) -> None:
         print(printable(f"  {_change(found, flip)}"))
         for output in flip.outputs:
             before, after = (
-                f"no value ({error})" if error else shown(value)
+                f"no value ({error})" if error else short_json(value)
                 for value, error in ((output.before, output.error_before), (output.after, output.error_after))
             )
             print(printable(f"    {output.name}: {before} → {after}"))
@@ -165,9 +165,9 @@ def _change(found: Extracted, flip: Flip) -> str:
     row = found.rows[flip.index]
     review = f"review {row['review']}" if "review" in row else f"extraction {flip.index}"
     like = f" (and {len(flip.same):,} like it)" if flip.same else ""
-    what = "left out" if not flip.field else f"{flip.field} {shown(flip.before)} → {shown(flip.after)}"
+    what = "left out" if not flip.field else f"{flip.field} {short_json(flip.before)} → {short_json(flip.after)}"
     excerpt = str(row.get("excerpt") or "")
-    return f"{review}{like} {what}{f': {shown(excerpt, _EXCERPT)}' if excerpt else ''}"
+    return f"{review}{like} {what}{f': {short_json(excerpt, _EXCERPT)}' if excerpt else ''}"
 
 
 def _json(found: Extracted, made: Sensitivity) -> dict[str, Any]:

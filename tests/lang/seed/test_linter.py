@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from knotwork.lang.diagnostic import apply_edits, picture
-from knotwork.lang.linter.seed import Kept, check
+from knotwork.lang.linter.seed import FilterCounts, check
 from knotwork.lang.source import Source
 from knotwork.lang.trees.expr import Arithmetic, Name
 from knotwork.lang.trees.seed import Aggregate, Formula, FormulaSeed, Keep
@@ -158,13 +158,13 @@ def test_contexts() -> None:
 
 def test_what_keywords_keep() -> None:
     document = of_form_002(count(), filter={"keywords": ["allergy", "peanut"]})
-    found = diagnostics(document, kept=Kept([3, 1], 4, 1_000))
+    found = diagnostics(document, kept=FilterCounts([3, 1], 4, 1_000))
     assert [(d.severity, d.message) for d in found] == [
         ("info", "filter.keywords: all keywords together keep 4 of 1,000 reviews"),
         ("info", 'filter.keywords[0]: "allergy" keeps 3 of 1,000 reviews'),
         ("info", 'filter.keywords[1]: "peanut" keeps 1 of 1,000 reviews'),
     ]
-    assert [d.severity for d in diagnostics(document, kept=Kept([0, 0], 0, 5))] == ["warning", "info", "info"]
+    assert [d.severity for d in diagnostics(document, kept=FilterCounts([0, 0], 0, 5))] == ["warning", "info", "info"]
 
 
 def test_a_seed_that_a_program_made() -> None:

@@ -12,7 +12,7 @@ from ....diagnostic import Diagnostic, Edit
 from ....source import NOWHERE, Span
 from ....trees import Node
 from ....trees.expr import Expr
-from ...repairs import Fault, fault, shown
+from ...repairs import Fault, fault, shortened
 from .pieces import CLOSING, OPENING, Piece, cut
 
 
@@ -26,7 +26,7 @@ class TooDeep(Exception):
 
 
 @frozen
-class Found:
+class FoundFault:
     """A fault. If its fix rewrites a part of the text, also the span of that part and its new tree."""
 
     diagnostic: Diagnostic
@@ -44,7 +44,7 @@ class Cursor:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found: list[Found] = []
+        self.found: list[FoundFault] = []
         self.pieces = cut(text, self.add)
         self.at = 0
         self.depth = 0
@@ -108,7 +108,7 @@ class Cursor:
 
     def add(self, found: Fault) -> None:
         """Add a fault."""
-        self.found.append(Found(found.diagnostic))
+        self.found.append(FoundFault(found.diagnostic))
 
     def fault(self, code: str, message: str, span: Span, *hints: str, edits: tuple[Edit, ...] = ()) -> None:
         """Report a fault over ``span``, with the edits that fix it."""
@@ -127,7 +127,7 @@ class Cursor:
     def rewrite(self, code: str, message: str, span: Span, node: Expr, *hints: str) -> Expr:
         """Report a fault at ``span`` whose fix replaces the text at ``node.span`` with the text of ``node``; return ``node``."""
         found = fault(code, message, span.start, span.end, *hints).diagnostic
-        self.found.append(Found(found, node.span, node))
+        self.found.append(FoundFault(found, node.span, node))
         return node
 
     def hole(self, start: int | None = None) -> Expr:
@@ -141,10 +141,10 @@ class Cursor:
         piece = self.peek()
         if piece.kind == "end":
             at = before.end if before else 0
-            where = f"after {shown(before.text)} at the end" if before else ""
+            where = f"after {shortened(before.text)} at the end" if before else ""
             self.fault("EXPR002", f"{what} is missing {where}".rstrip(), Span(max(0, at - 1), at))
         else:
-            self.fault("EXPR002", f"{what} is missing before {shown(piece.text)}", piece.span)
+            self.fault("EXPR002", f"{what} is missing before {shortened(piece.text)}", piece.span)
         return self.hole()
 
     def enter(self) -> Piece:
@@ -192,7 +192,7 @@ class Cursor:
         piece = self.peek()
         if any(known.diagnostic.span == piece.span for known in self.found[-3:]):
             return
-        self.fault("EXPR001", f"unexpected {shown(piece.text)}", piece.span)
+        self.fault("EXPR001", f"unexpected {shortened(piece.text)}", piece.span)
 
 
 _ELSE = frozenset({"else", "otherwise", "default"})

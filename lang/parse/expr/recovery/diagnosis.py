@@ -14,9 +14,9 @@ from ....diagnostic import Diagnostic, Edit, apply_edits, sort_key
 from ....printer.expr_printer import VALUE, format_expr, rank
 from ....source import Span
 from ....trees.expr import Expr
-from ...repairs import fault, shown
+from ...repairs import fault, shortened
 from ..engine import MAX_DEPTH, MAX_LENGTH, MOST_LEVELS, Failure, depth, levels, read
-from .cursor import Found, TooDeep, bounds, complete
+from .cursor import FoundFault, TooDeep, bounds, complete
 from .pieces import CLOSING, OPENING, cut
 from .reader import Reader
 
@@ -78,11 +78,11 @@ def _with_rewritten_text(diagnostic: Diagnostic) -> Diagnostic:
     return evolve(diagnostic, hints=(*diagnostic.hints, f"write `{written}`"))
 
 
-def _read(text: str) -> tuple[list[Found], Expr | None]:
+def _read(text: str) -> tuple[list[FoundFault], Expr | None]:
     """Return the faults of ``text``, and its tree if it is known."""
     within = bounds(text)
     if not text[within.start : within.end].strip():
-        return [Found(fault("EXPR006", "the expression is empty", 0, min(1, len(text))).diagnostic)], None
+        return [FoundFault(fault("EXPR006", "the expression is empty", 0, min(1, len(text))).diagnostic)], None
     blanked = " " * within.start + text[within.start : within.end]
     reader = Reader(blanked)
     if within != Span(0, len(text)):
@@ -93,7 +93,7 @@ def _read(text: str) -> tuple[list[Found], Expr | None]:
     if deep:
         return [_too_deep(deep.span)], None
     try:
-        tree = reader.whole()
+        tree = reader.read_expression()
     except TooDeep as found:
         return [_too_deep(found.args[0])], None
     sure = complete(tree) and all(one.diagnostic.edits or one.rewritten is not None for one in reader.found)
@@ -105,33 +105,33 @@ def _read(text: str) -> tuple[list[Found], Expr | None]:
         return [*reader.found, _too_deep(tree.span)], None
     if levels(tree) > MOST_LEVELS:
         message = f"comprehensions are nested more than {MOST_LEVELS} levels deep"
-        return [*reader.found, Found(fault("EXPR030", message, tree.span.start, tree.span.end).diagnostic)], None
+        return [*reader.found, FoundFault(fault("EXPR030", message, tree.span.start, tree.span.end).diagnostic)], None
     return reader.found, tree
 
 
-def _unclosed_brackets(reader: Reader) -> Found:
+def _unclosed_brackets(reader: Reader) -> FoundFault:
     """Report all brackets that are not closed as one fault, placed at the outermost bracket."""
     opened = sorted(reader.unclosed, key=lambda piece: piece.start)
     closers = "".join(OPENING[piece.text] for piece in reversed(opened))
     end = reader.last.end
     while end and reader.peek().kind == "end" and reader.text[end - 1 : end].isspace():
         end -= 1
-    hint = f"write {shown(closers)} where it ends"
+    hint = f"write {shortened(closers)} where it ends"
     strings = list(reader.found)
     for at, one in enumerate(reader.found):  # a string that ends there is closed first
         if one.diagnostic.edits and one.diagnostic.edits[-1].span == Span(end, end):
             closers = one.diagnostic.edits[-1].text + closers
-            reader.found[at] = Found(evolve(one.diagnostic, edits=()))
+            reader.found[at] = FoundFault(evolve(one.diagnostic, edits=()))
     message = f"{opened[0].text} is not closed"
     # Brackets after an unclosed string could be part of that string.
     is_open = any(each.diagnostic.code == "EXPR004" and not each.diagnostic.edits for each in strings)
     edits = () if is_open else (Edit(Span(end, end), closers),)
-    return Found(fault("EXPR005", message, opened[0].start, opened[0].end, hint, edits=edits).diagnostic)
+    return FoundFault(fault("EXPR005", message, opened[0].start, opened[0].end, hint, edits=edits).diagnostic)
 
 
-def _too_deep(span: Span) -> Found:
+def _too_deep(span: Span) -> FoundFault:
     message = f"the expression is nested more than {MAX_DEPTH} levels deep"
-    return Found(
+    return FoundFault(
         fault(
             "EXPR030", message, span.start, max(span.end, span.start + 1), "compute a part of it in another step"
         ).diagnostic
@@ -152,13 +152,13 @@ def _generic(text: str, failure: Failure) -> Diagnostic:
     at = failure.offset if failure.offset is not None and failure.offset >= 0 else len(text)
     at = min(at, max(0, len(text) - 1))
     words = text[at:].split(None, 1) or [text]
-    return fault("EXPR001", f"unexpected {shown(words[0])}", at, at + 1).diagnostic
+    return fault("EXPR001", f"unexpected {shortened(words[0])}", at, at + 1).diagnostic
 
 
-def _with_edits(text: str, found: list[Found]) -> list[Diagnostic]:
+def _with_edits(text: str, found: list[FoundFault]) -> list[Diagnostic]:
     """Return the diagnostics. A fault that rewrites a part of the text gets an edit for it; faults inside that part lose theirs."""
     rewriting = [one for one in found if one.rewritten is not None and complete(one.rewritten)]
-    outer: list[Found] = []
+    outer: list[FoundFault] = []
     for one in sorted(rewriting, key=lambda one: (one.part.start, -one.part.end)):
         if not outer or one.part.start >= outer[-1].part.end:
             outer.append(one)
@@ -213,7 +213,7 @@ _CONSEQUENCES = frozenset({"EXPR001", "EXPR002", "EXPR003"})
 """Codes of faults about a misplaced piece, which another fault may have caused."""
 
 
-def _certain(text: str, found: list[Found], times: int = 4) -> list[Found]:
+def _certain(text: str, found: list[FoundFault], times: int = 4) -> list[FoundFault]:
     """Return the first fault without a fix, and those of the other faults that are certainly not its consequences.
 
     This fault affects at most the text after it in the same brackets, up to a comma. That text is replaced by a name, and the
@@ -245,7 +245,7 @@ _IN_PLACE = frozenset({"EXPR018", "EXPR021", "EXPR027"})
 """Codes of faults in a name or a number. Its place is valid, so the fault does not affect the text around it."""
 
 
-def _start(one: Found) -> int:
+def _start(one: FoundFault) -> int:
     return one.diagnostic.span.start if one.diagnostic.span is not None else 0
 
 

@@ -22,7 +22,7 @@ from ....trees.expr import (
     Power,
     Subscript,
 )
-from ...repairs import shown
+from ...repairs import shortened
 from ..builder import (
     CHANGING,
     LIBRARIES,
@@ -109,7 +109,7 @@ _STOPS = frozenset({"if", "for", "where", "when", "with", "else"})
 def _loop_name(r: Cursor, piece: Piece) -> Expr | None:
     """Return the variable of a ``for`` clause; report an invalid name."""
     if piece.folded in RESERVED or piece.text.startswith("__"):
-        r.fault("EXPR018", f"{shown(piece.text)} is not a valid name", piece.span, "choose another name")
+        r.fault("EXPR018", f"{shortened(piece.text)} is not a valid name", piece.span, "choose another name")
         return r.hole(piece.start)
     return Name(piece.text, span=piece.span)
 
@@ -147,7 +147,7 @@ def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False)
                 r.fault("EXPR031", f"duplicate argument {name.text}", name.span)
                 good = False
             if name.folded in RESERVED or name.text.startswith("__"):
-                r.fault("EXPR018", f"{shown(name.text)} is not a valid name", name.span)
+                r.fault("EXPR018", f"{shortened(name.text)} is not a valid name", name.span)
                 good = False
             names.append(Span(name.start, r.peek().start))
             keywords[name.text] = r.test()
@@ -218,7 +218,7 @@ def _call_of(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
     """Return the call of ``name`` at ``start``, or the expression that replaces it."""
     span = Span(start, arguments.end)
     if name.text.startswith("__"):
-        r.fault("EXPR018", f"a name cannot begin with two underscores: {shown(name.text)}", name.span)
+        r.fault("EXPR018", f"a name cannot begin with two underscores: {shortened(name.text)}", name.span)
         return r.hole(start)
     if not arguments.good:
         return r.hole(start)
@@ -229,7 +229,7 @@ def _call_of(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
         return r.rewrite("EXPR010", f"expressions have no function {name.text}", name.span, counted)
     whole = Span(start, name.end)
     given = r.text[start : name.end]
-    message = f"expressions have no function {shown(given)}"
+    message = f"expressions have no function {shortened(given)}"
     if folded in REBUILT or folded in ("and", "or"):
         node = _replacement(folded, arguments, span)
         if node is None:
@@ -247,7 +247,7 @@ def _call_of(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
             return r.hole(start)
         edit = Edit(whole, right)
         r.fault(
-            "EXPR011", f"{shown(given)} is written `{right}` in expressions", whole, f"write {right}", edits=(edit,)
+            "EXPR011", f"{shortened(given)} is written `{right}` in expressions", whole, f"write {right}", edits=(edit,)
         )
     elif folded in RESERVED:
         r.fault("EXPR018", f"{name.text} is not a function", name.span)
@@ -313,7 +313,7 @@ def method(r: Cursor, value: Expr) -> Expr:
     if name.text.startswith("__"):
         if called:
             argument_list(r)
-        r.fault("EXPR018", f"a name cannot begin with two underscores: {shown(name.text)}", name.span)
+        r.fault("EXPR018", f"a name cannot begin with two underscores: {shortened(name.text)}", name.span)
         return r.hole(start)
     if library:
         return _of_library(r, name, start, called=called)
@@ -361,7 +361,7 @@ def _of_library(r: Cursor, name: Piece, start: int, *, called: bool) -> Expr:
     value = {"pi": math.pi, "e": math.e, "tau": math.tau}.get(name.folded)
     if value is None:
         code = "EXPR027" if name.folded in ("inf", "nan", "infinity") else "EXPR011"
-        r.fault(code, f"expressions have no {shown(r.text[start : name.end])}", span)
+        r.fault(code, f"expressions have no {shortened(r.text[start : name.end])}", span)
         return r.hole(start)
     edit = Edit(span, repr(value))
     r.fault("EXPR011", f"expressions have no {r.text[start : name.end]}", span, f"write {value!r}", edits=(edit,))
@@ -388,7 +388,9 @@ def _attribute(r: Cursor, value: Expr, dot: Piece, name: Piece) -> Expr:
     right = f"[{quote}{name.text}{quote}]"
     edits = (Edit(Span(dot.start, name.end), right),)
     hint = f"write {right}; only extraction, meta and context have names after a dot"
-    r.fault("EXPR012", f"values have no attributes: .{shown(name.text)}", Span(dot.start, name.end), hint, edits=edits)
+    r.fault(
+        "EXPR012", f"values have no attributes: .{shortened(name.text)}", Span(dot.start, name.end), hint, edits=edits
+    )
     return Subscript(value, Literal(name.text, span=name.span), span=span)
 
 

@@ -17,7 +17,7 @@ from ....trees.expr import (
     Subscript,
     TupleDisplay,
 )
-from ...repairs import shown
+from ...repairs import shortened
 from ..builder import CONSTANTS, NO_NUMBERS, RESERVED, unescaped
 from ..engine import Failure, read
 from .cursor import Cursor, placed
@@ -265,7 +265,7 @@ def _name(r: Cursor) -> Expr:
         r.fault("EXPR027", f"expressions have no {piece.text}", piece.span, "numbers in expressions are finite")
         return r.hole(piece.start)
     if piece.text.startswith("__"):
-        r.fault("EXPR018", f"a name cannot begin with two underscores: {shown(piece.text)}", piece.span)
+        r.fault("EXPR018", f"a name cannot begin with two underscores: {shortened(piece.text)}", piece.span)
         return r.hole(piece.start)
     if not piece.text.isascii():
         return r.hole(piece.start)

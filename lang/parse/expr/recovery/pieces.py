@@ -12,7 +12,7 @@ from attrs import frozen
 
 from ....diagnostic import Edit, printable
 from ....source import Span
-from ...repairs import Fault, fault, shown
+from ...repairs import Fault, fault, shortened
 from ..builder import LARGEST, mended, number, unescaped
 
 # Numbers as people write them: ``1_000``, ``1,000``, ``007``, ``0x1F``, ``.5``, ``1.``, ``2x``. The reader handles ``50%``.
@@ -113,7 +113,7 @@ def quoted(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Q
         body = found[1] if found[1] is not None else found[2]
         if not prefix:
             right = json.dumps(body, ensure_ascii=False)
-            hint = f"write {shown(right)}"
+            hint = f"write {shortened(right)}"
             edit = Edit(Span(*found.span()), right)
             report(fault("EXPR019", "the quotes are not straight", *found.span(), hint, edits=(edit,)))
             return Quoted(found.end(), body)
@@ -137,7 +137,7 @@ def _string_value(start: int, body: str, report: Callable[[Fault], None]) -> str
     right, wrong = mended(_printable(body))
     for begin, end in wrong if right.count("\\") == body.count("\\") + len(wrong) else ():
         edit = Edit(Span(start + begin, start + begin + 1), "\\\\")
-        message = f"unknown escape {shown(body[begin:end])}"
+        message = f"unknown escape {shortened(body[begin:end])}"
         hint = "write \\\\ for a backslash"
         report(fault("EXPR024", message, start + begin, start + end, hint, edits=(edit,)))
     return unescaped(right)
@@ -304,7 +304,9 @@ def _pieces(text: str, at: int, level: int, report: Callable[[Fault], None]) -> 
         if not found[0].isascii():
             hint = "names have English letters, digits and _"
             report(
-                fault("EXPR019", f"{shown(found[0])} has a letter that is not allowed in names", *found.span(), hint)
+                fault(
+                    "EXPR019", f"{shortened(found[0])} has a letter that is not allowed in names", *found.span(), hint
+                )
             )
         yield Piece("word", found[0], *found.span(), level)
     elif found := _NAMED.match(text, at):

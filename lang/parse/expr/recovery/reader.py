@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ....diagnostic import Edit
 from ....source import Span
 from ....trees.expr import Comparison, Conditional, Expr, ListDisplay, Literal, Not
-from ...repairs import shown
+from ...repairs import shortened
 from ..builder import CONSTANTS, Sign, climb
 from ..engine import MAX_DEPTH
 from .cursor import Cursor, TooDeep, before, behind
@@ -232,12 +232,12 @@ _STOPS = frozenset(
 
 
 class Reader(Cursor):
-    """Reads a text as one expression with ``whole``."""
+    """Reads a text as one expression with ``read_expression``."""
 
     _joined = False
     _tests = _operands = 0
 
-    def whole(self) -> Expr:
+    def read_expression(self) -> Expr:
         """Read the whole text, and report text that follows the expression."""
         if not before(self):
             return self.hole(0)
@@ -358,11 +358,11 @@ class Reader(Cursor):
             items.append(Sign("OPERATOR", "*", piece.start, piece.start))
             return True
         if not self._joined:
-            message = f"a sign is missing between {shown(left.text)} and {shown(piece.text)}"
+            message = f"a sign is missing between {shortened(left.text)} and {shortened(piece.text)}"
             hint = ""
             if left.kind == "word" == piece.kind and left.start == 0:
-                message = f"{shown(left.text)} and {shown(piece.text)} need a sign between them"
-                hint = f'put a text in quotes: "{shown(left.text)} {shown(piece.text)}"'
+                message = f"{shortened(left.text)} and {shortened(piece.text)} need a sign between them"
+                hint = f'put a text in quotes: "{shortened(left.text)} {shortened(piece.text)}"'
             if left.kind != "bad":  # its fault is reported already
                 self.fault("EXPR003", message, piece.span, hint)
         self._joined = True

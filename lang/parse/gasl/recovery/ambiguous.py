@@ -7,7 +7,7 @@ import re
 
 from ....diagnostic import Edit
 from ....source import Span
-from ...repairs import Fault, shown
+from ...repairs import Fault, shortened
 from .attempt import Correction, Explainer, InvalidStatement, swap
 
 _DIRECTIONS = {
@@ -37,7 +37,7 @@ def why_no_text(text: str, operator: str, left: str) -> tuple[str, str] | None:
     """Return a message and a hint if quotes around ``text``, which follows a comparison operator, would be a guess; else None."""
     if is_date(text):
         return None
-    short = shown(text)
+    short = shortened(text)
     either = f'or "{short}" for the text'
     if _ODD_NUMBER.fullmatch(text):
         return f"{short} is not a valid number", f"write only its digits, {either}"

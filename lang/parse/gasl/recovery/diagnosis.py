@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from ....diagnostic import Edit, apply_edits
 from ....source import Span
 from ....trees.gasl import Comment, Item, Statement, Try
-from ...repairs import Fault, Repaired, back, fault, repair, shown
+from ...repairs import Fault, Repaired, back, fault, repair, shortened
 from ..engine import Failure, Read, read
 from ..lines import BLOCK_WORD, Chunk, chunk_at, end_of_line, explain_outside, woven
 from .ambiguous import DOUBTS
@@ -104,7 +104,7 @@ def _at_word(statement: InvalidStatement) -> InvalidStatement | None:
 
 def _generic(statement: InvalidStatement) -> Fault:
     piece, expected = statement.piece(), expectation(statement)
-    message, span = f"unexpected {shown(piece.text)}", piece.span
+    message, span = f"unexpected {shortened(piece.text)}", piece.span
     if piece.kind == "end":
         at = len(statement.text.rstrip())
         message, span = f"{statement.command or 'the command'} is incomplete", Span(max(0, at - 1), at)

@@ -5,7 +5,7 @@ import unicodedata
 
 from ....diagnostic import Edit, nearest
 from ....source import Span
-from ...repairs import Fault, fault, shown
+from ...repairs import Fault, fault, shortened
 from ..engine import keywords
 from .attempt import Correction, Explainer, InvalidStatement, Piece, insert, swap
 
@@ -99,7 +99,7 @@ def _odd_character(s: InvalidStatement) -> Fault | None:
         return None
     message = f"{letter} (U+{ord(letter):04X}) only looks like {_plain(letter)}"
     edits = [swap(start, start + len(word), plain)]
-    return s.fix("GASL020", message, Span(start + odd, start + odd + 1), f"write {shown(plain)}", edits)
+    return s.fix("GASL020", message, Span(start + odd, start + odd + 1), f"write {shortened(plain)}", edits)
 
 
 def _is_invisible(letter: str) -> bool:
@@ -215,9 +215,9 @@ def _left_out(s: InvalidStatement) -> Fault | None:
         edits = [insert(s.failure.behind, ",") if word == "," else insert(piece.span.start, f"{word} ")]
         if s.mended_by(edits):
             if name == "_AND":
-                message, hint = f"AND or OR is missing before {shown(piece.text)}", "write AND or OR"
+                message, hint = f"AND or OR is missing before {shortened(piece.text)}", "write AND or OR"
                 return s.ambiguity("GASL006", message, piece.span, hint, supposed=[edits])
-            message = f"{word} is missing before {shown(piece.text)}"
+            message = f"{word} is missing before {shortened(piece.text)}"
             return s.fault("GASL006", message, piece.span, f"write {word}", edits)
     return None
 
@@ -245,7 +245,7 @@ def _missing(s: InvalidStatement) -> Fault | None:
     if len(names) != 1 or s.expected & {"IDENTIFIER", "PATH", "STRING", "$END"}:
         return None
     word = _spelling(names[0])
-    message = f"{word} is missing before {shown(piece.text)}"
+    message = f"{word} is missing before {shortened(piece.text)}"
     # A word such as AND or FROM was written instead of the right word. Its meaning is unclear, so no edit is offered.
     edits = [] if _is_connecting(piece) else [insert(piece.span.start, f"{word} ")]
     return s.fault("GASL006", message, piece.span, s.form or f"write {word}", edits)

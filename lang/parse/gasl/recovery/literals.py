@@ -4,7 +4,7 @@ import re
 
 from ....diagnostic import Edit
 from ....source import Span
-from ...repairs import Fault, shown
+from ...repairs import Fault, shortened
 from .ambiguous import NO_FIELDS, is_date, why_no_text
 from .attempt import Edits, Explainer, InvalidStatement, insert, swap
 
@@ -157,7 +157,9 @@ def _bare_text(s: InvalidStatement) -> Fault | None:
         if s.command != "SET" and not is_date(text) and (len(text.split()) == 1 or is_arithmetic):
             return _bare_name(s, choice)
     variable = f", or ${{{text}}} for the variable" if "VARIABLE" in s.expected and text.isidentifier() else ""
-    return s.fault("GASL007", f"a text needs quotes: {shown(text)}", span, f'write "{shown(text)}"{variable}', choice)
+    return s.fault(
+        "GASL007", f"a text needs quotes: {shortened(text)}", span, f'write "{shortened(text)}"{variable}', choice
+    )
 
 
 def _bare_name(s: InvalidStatement, quoted: Edits) -> Fault:
@@ -165,8 +167,8 @@ def _bare_name(s: InvalidStatement, quoted: Edits) -> Fault:
     span = quoted[0].span
     text = s.text[span.start : span.end].strip("`")
     variable = f", ${{{text}}} for a variable" if text.isidentifier() else ""
-    hint = f'write "{shown(text)}" for a text{variable}'
-    return s.ambiguity("GASL007", f"{shown(text)} has no quotes", span, hint, NO_FIELDS, supposed=[quoted])
+    hint = f'write "{shortened(text)}" for a text{variable}'
+    return s.ambiguity("GASL007", f"{shortened(text)} has no quotes", span, hint, NO_FIELDS, supposed=[quoted])
 
 
 def _bare_items(s: InvalidStatement) -> Fault | None:
@@ -182,7 +184,10 @@ def _bare_items(s: InvalidStatement) -> Fault | None:
         if re.fullmatch(r""""[^"]*"|'[^']*'|-?\d+(?:\.\d+)?|true|false|null""", text, re.IGNORECASE):
             continue
         if not text or '"' in text or (not is_date(text) and why_no_text(text, "=", "")):
-            message, hint = f"{shown(text or ',')} is not a value", "write each value in quotes, separated by commas"
+            message, hint = (
+                f"{shortened(text or ',')} is not a value",
+                "write each value in quotes, separated by commas",
+            )
             return s.fault("GASL007", message, Span(start, start + max(1, len(text))), hint)
         edits.append(swap(start, start + len(text), f'"{text}"'))
     if not edits:
@@ -190,10 +195,10 @@ def _bare_items(s: InvalidStatement) -> Fault | None:
     texts = [edit.text[1:-1] for edit in edits]
     names = [text for text in texts if len(text.split()) == 1 and not is_date(text)]
     if names and s.list_head == "IN":
-        hint = f'write each text in quotes, as in "{shown(names[0])}"'
-        message = f"{shown(names[0])} has no quotes"
+        hint = f'write each text in quotes, as in "{shortened(names[0])}"'
+        message = f"{shortened(names[0])} has no quotes"
         return s.ambiguity("GASL007", message, edits[0].span, hint, NO_FIELDS, supposed=[edits])
-    message = f"a text needs quotes: {shown(texts[0])}"
+    message = f"a text needs quotes: {shortened(texts[0])}"
     return s.fix("GASL007", message, edits[0].span, "write each value in quotes", edits)
 
 
@@ -243,7 +248,7 @@ def _whole_number(s: InvalidStatement) -> Fault | None:
             return None
         span = piece.span | (close if piece.text == "(" and close.text == ")" else value).span
         return s.fix("GASL012", f"{name} needs only a number", piece.span, hint, [Edit(span, value.text)])
-    message = f"{name} needs a whole number, not {shown(piece.text)}"
+    message = f"{name} needs a whole number, not {shortened(piece.text)}"
     right = _NUMBER_WORDS.get(piece.upper, "")
     if piece.kind == "string" and re.fullmatch(r"\d+", piece.text[1:-1]):
         right = piece.text[1:-1]
@@ -298,9 +303,9 @@ def _variable(s: InvalidStatement) -> Fault | None:
         return None
     inner, span = next(group for group in found.groups() if group), Span(*found.span())
     if "VARIABLE" in s.expected:
-        right, message = f"${{{inner}}}", f"{shown(found[0])} is not the syntax of a variable"
+        right, message = f"${{{inner}}}", f"{shortened(found[0])} is not the syntax of a variable"
     elif s.expected & {"IDENTIFIER", "PATH"}:
-        right, message = inner, f"only the name is allowed here, not {shown(found[0])}"
+        right, message = inner, f"only the name is allowed here, not {shortened(found[0])}"
     else:
         return None
     return s.fix("GASL027", message, span, f"write {right}", [Edit(span, right)])
@@ -329,7 +334,7 @@ def _bare_variable(s: InvalidStatement) -> Fault | None:
     span = piece.span | values[-1].span
     right = ", ".join(f'"{value}"' if value.kind == "word" else value.text for value in values)
     right = f"({right})"
-    message, hint, edits = "IN needs a list in ( )", f"write IN {shown(right, 60)}", [Edit(span, right)]
+    message, hint, edits = "IN needs a list in ( )", f"write IN {shortened(right, 60)}", [Edit(span, right)]
     if s.is_about_items and any(one.kind == "word" for one in s.pieces[s.here : s.here + 2 * len(values) - 1]):
         return s.ambiguity("GASL028", message, span, hint, supposed=[edits])
     if len(values) == 1 and re.search(r"[,;|]", piece.text):
@@ -367,7 +372,7 @@ def _name(s: InvalidStatement) -> Fault | None:
     if not whole or text[0] in "$\"'{" or not re.search(r"\w", text):
         return None
     if piece.kind == "number" and piece.text == text and "PATH" in s.expected:
-        message = f"a comparison must begin with a field or a variable, not with {shown(text)}"
+        message = f"a comparison must begin with a field or a variable, not with {shortened(text)}"
         # As in SQL's ``1 = 1``.
         is_equal = s.piece(1).text in ("=", "==") and piece.text == s.piece(2).text
         hint = (
@@ -380,7 +385,7 @@ def _name(s: InvalidStatement) -> Fault | None:
     edits = [[Edit(span, f"`{text}`")]]
     if text.isascii() and plain and "PATH" not in s.expected:
         edits.insert(0, [Edit(span, plain)])
-    return s.fix("GASL033", f"{shown(text)} is not a plain name", span, _PLAIN_NAME, *edits)
+    return s.fix("GASL033", f"{shortened(text)} is not a plain name", span, _PLAIN_NAME, *edits)
 
 
 def _plain_name(text: str) -> str:
@@ -405,7 +410,7 @@ def _name_goes_on(s: InvalidStatement) -> Fault | None:
             edits.insert(0, [Edit(span, _plain_name(text))])
             if "." in text and re.fullmatch(r"[\w.]+", text):
                 hint = "only keys of the state have dots, set with UPDATE; the name of a variable has none"
-        return s.fix("GASL033", f"{shown(text)} is not a plain name", span, hint, *edits)
+        return s.fix("GASL033", f"{shortened(text)} is not a plain name", span, hint, *edits)
     words = re.compile(r"[A-Za-z_]\w*(?:[ \t]+[A-Za-z_]\w*){1,4}", re.ASCII).match(s.text, start)
     piece = s.piece()
     if not words or piece.kind != "word" or words.end() <= s.at or s.piece(1).upper not in ("", "AS", "WITH"):
@@ -419,9 +424,9 @@ def _name_goes_on(s: InvalidStatement) -> Fault | None:
     before = next((one.upper for one in reversed(s.pieces) if one.span.end <= start), "")
     if before in ("BY", ","):
         hint = "BY takes one field; put a name with blanks in backticks"
-        return s.fault("GASL033", f"{shown(text)} is more than one field", span, hint)
+        return s.fault("GASL033", f"{shortened(text)} is more than one field", span, hint)
     edits_joined = [Edit(span, re.sub(r"[ \t]+", "_", text))]
-    return s.fix("GASL033", f"{shown(text)} is more than one word", span, hint, edits_joined)
+    return s.fix("GASL033", f"{shortened(text)} is more than one word", span, hint, edits_joined)
 
 
 def _keyword_field(s: InvalidStatement) -> Fault | None:

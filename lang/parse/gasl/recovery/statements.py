@@ -7,7 +7,7 @@ from contextlib import suppress
 from ....catalogue.commands import COMMANDS, FORMS
 from ....diagnostic import Edit, nearest
 from ....source import Span
-from ...repairs import Fault, shown
+from ...repairs import Fault, shortened
 from ..lines import BULLET
 from .attempt import Correction, Edits, Explainer, InvalidStatement, Piece, insert, swap
 
@@ -34,7 +34,7 @@ def _markup(s: InvalidStatement) -> Fault | None:
     edits, mark = [swap(0, found.end(), "")], found[0].strip()
     if mark[0] in "*`" and s.text.endswith(mark):
         edits.append(swap(len(s.text) - len(mark), len(s.text), ""))
-    message = f"unexpected {shown(found[0])} before the command"
+    message = f"unexpected {shortened(found[0])} before the command"
     return s.fix("GASL030", message, Span(0, len(found[0].rstrip())), "remove it", edits, edits[:1])
 
 
@@ -89,14 +89,14 @@ def _sql(s: InvalidStatement) -> Fault | None:
     rest = s.text[found.end() :]
     bound = re.search(r"[ \t]*\bAS[ \t]+(\w+)\s*;?\Z", rest, re.I)
     options, name = (rest[: bound.start()], bound[1]) if bound else (rest.rstrip("; \t"), "name")
-    options = shown(options, 60)
+    options = shortened(options, 60)
     first = f"FIND {kind}" if kind else f"SELECT {source}"
     if fields != "*" and (kind or options):
         items = "found" if kind else "rows"
         steps = f"{' '.join(filter(None, (first, options)))} AS {items}, then SELECT {items} FIELDS {fields} AS {name}"
         return s.fault("GASL014", message, span, f"write {steps}")
     right = first if fields == "*" else f"{first} FIELDS {fields}"
-    hint = f"write {' '.join((right, shown(rest, 60))).rstrip()}{'' if bound else ' AS name'}"
+    hint = f"write {' '.join((right, shortened(rest, 60))).rstrip()}{'' if bound else ' AS name'}"
     # Without this edit, the missing name would be reported as a second fault.
     named = [] if bound else [insert(len(s.text.rstrip("; \t")), " AS found")]
     return s.fault("GASL014", message, span, hint, [Edit(span, right), *named])
@@ -135,11 +135,11 @@ def _unknown(s: InvalidStatement) -> Fault | None:
     if piece.kind == "end" or "FIND" not in s.expected:
         return None
     if piece.kind != "word":
-        message = f"a command cannot begin with {shown(piece.text)}"
+        message = f"a command cannot begin with {shortened(piece.text)}"
         return None if s.here else s.fault("GASL001", message, piece.span, _COMMAND_FIRST)
     if piece.upper in _SHOWING:
         return _showing(s, piece)
-    message = f"unknown command {shown(piece.text)}"
+    message = f"unknown command {shortened(piece.text)}"
     other = _OTHER_WORDS.get(piece.upper)
     near = nearest(piece.text, COMMANDS)
     if near and near[0] != piece.upper[0] and not s.mended_by([Edit(piece.span, near)]):
@@ -260,7 +260,7 @@ def _unbracketed(s: InvalidStatement) -> Fault | None:
     edits = [Edit(span, f"({items})")]
     if piece.kind == "string" and piece.span.end == end and "," in piece.text:
         edits = []  # one label, or several in one pair of quotes
-    hint = f"write ({shown(items, 60)})"
+    hint = f"write ({shortened(items, 60)})"
     if not (edits and s.mended_by(edits)):
         is_labels = s.failure.after == "_INTO"
         hint = 'write ("a", "b"), with each label in quotes' if is_labels else "put the columns in ( )"
@@ -285,7 +285,7 @@ def _behind(s: InvalidStatement) -> Fault | None:
     start = piece.span.start
     rest, gap = s.text[start:], len(s.text[:start].rstrip())
     if re.fullmatch(r"[;,.:\\|]+\s*", rest):
-        message = f"unexpected {shown(rest.strip())} after the command"
+        message = f"unexpected {shortened(rest.strip())} after the command"
         return s.fix("GASL031", message, piece.span, "remove it", [swap(gap, len(s.text), "")])
     if re.match(r"(?://|--|/\*)", rest):
         span = Span(start, start + 2)
@@ -307,7 +307,7 @@ def _late_option(s: InvalidStatement, start: int, gap: int) -> Fault | None:
         return None
     tail = s.text[start:].rstrip()
     edits = [insert(names[-1].start(), f"{tail} "), swap(gap, len(s.text), "")]
-    message = f"{shown(tail.split(None, 1)[0])} must come before AS"
+    message = f"{shortened(tail.split(None, 1)[0])} must come before AS"
     return s.fix("GASL016", message, Span(start, start + len(tail)), "AS and the name come last", edits)
 
 

@@ -9,7 +9,7 @@ import re
 from ....catalogue.operations import BUILTIN, LLM_OPTIONS
 from ....diagnostic import Edit
 from ....source import Span
-from ...repairs import Fault, fault, is_remark, reads_as_text, shown
+from ...repairs import Fault, fault, is_remark, reads_as_text, shortened
 from ..engine import Failure
 from ..shapes import (
     BAD_HEAD,
@@ -127,8 +127,8 @@ def _quotes_in_references(step: InvalidStep) -> Fault | None:
     if not slips or not step.mended_by(*edits):
         return None
     span, right = slips[0]
-    message = f"`{shown(step.text[span.start : span.end], 60)}` is not a reference, and its quotes end the prompt"
-    return fault("LWT025", message, span.start, span.end, f"write `{shown(right, 60)}`", edits=edits, accepted=True)
+    message = f"`{shortened(step.text[span.start : span.end], 60)}` is not a reference, and its quotes end the prompt"
+    return fault("LWT025", message, span.start, span.end, f"write `{shortened(right, 60)}`", edits=edits, accepted=True)
 
 
 def _ends_before(step: InvalidStep) -> bool:
@@ -202,7 +202,7 @@ def _generic(step: InvalidStep) -> Fault:
     if not found or offset >= step.stop:
         at = min(offset, step.trimmed)
         return fault("LWT005", f"step ({step.name}) is incomplete", at, at + 1, hint)
-    what = f"unexpected {shown(found[0])!r} in step ({step.name})"
+    what = f"unexpected {shortened(found[0])!r} in step ({step.name})"
     return fault("LWT005", what, offset, offset + len(found[0]), hint)
 
 
@@ -214,7 +214,7 @@ _SKETCH = re.compile(r"[+<>…]|\.\.\.|\b[nNi] ?[+\-]")
 
 def explain_bullet(text: str, start: int, end: int) -> Fault:
     """Explain the bullet, number or markup ``[start, end)`` before a head."""
-    message = f"unexpected {shown(text[start:end])!r} before the head of the step, which must begin its line"
+    message = f"unexpected {shortened(text[start:end])!r} before the head of the step, which must begin its line"
     return fault("LWT037", message, start, end, "remove it", edits=(Edit(Span(start, end), ""),), accepted=True)
 
 
@@ -225,7 +225,7 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
         name = bad["id"].strip()
         span = (bad.start("id"), max(bad.end("id"), bad.start("id") + 1))
         if _SKETCH.search(name):
-            message = f"({shown(name)}) is a pattern for several steps: this is only a sketch of a script"
+            message = f"({shortened(name)}) is a pattern for several steps: this is only a sketch of a script"
             return fault("LWT010", message, *span, "write all steps, each with its own id, for example (0), (1), (2)")
         mended = re.sub(r"[^\w\-.]+", "_", name).strip("_.-")
         mended = re.sub(r"\.(?=\.)|[.\-]+\Z", "", mended)
@@ -233,7 +233,7 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
         joined = re.sub(r"[ \t]+", "", name)
         meant = joined == "final" or f"{{({joined})}}" in text
         good = joined if meant and _FULL_ID.match(joined) else mended if _FULL_ID.match(mended) else ""
-        message = f"{shown(name)!r} is not a valid id of a step" if name else "this step has no id"
+        message = f"{shortened(name)!r} is not a valid id of a step" if name else "this step has no id"
         hint = "an id has letters, digits, _ and -, in parts joined by dots: c1, final, 2.rev.0"
         edits = (Edit(Span(bad.start("id"), bad.end("id")), good),) if good else ()
         return fault("LWT007", message, *span, hint, edits=edits)
@@ -250,7 +250,7 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
 
 def _malformed(text: str, start: int, head: re.Match[str], name: str) -> Fault:
     right = f"({name})={head['op']}"
-    message = f"a step must begin with (id)=OPERATION, not with {shown(head[0])!r}"
+    message = f"a step must begin with (id)=OPERATION, not with {shortened(head[0])!r}"
     return fault("LWT008", message, start, head.end(), f"write {right}(", edits=(Edit(Span(start, head.end()), right),))
 
 
@@ -357,7 +357,7 @@ def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:
     if rest.startswith("#"):
         message, hint, right = "a comment must be on its own line", "move it above the step", "\n" + rest
     else:
-        message = f"unexpected {shown(rest)!r} after the step"
+        message = f"unexpected {shortened(rest)!r} after the step"
         hint, right = "remove it", ""
         if re.search(r"\w", rest):
             hint, right = "a step ends at its closing parenthesis", "\n# " + rest

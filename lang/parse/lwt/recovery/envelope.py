@@ -15,7 +15,7 @@ from typing import Any
 
 from ....diagnostic import Diagnostic, Edit
 from ....source import Span
-from ...repairs import shown
+from ...repairs import shortened
 from ..engine import StepRead, read_step
 from ..shapes import HEAD, ID, end_of_line, first_shown
 from .surroundings import MOST_BROKEN, Stage, take_off_lines, warned
@@ -72,7 +72,7 @@ def _thoughts(text: str) -> Stage:
         else:
             at = end + 1
             continue
-        name = shown(opening[0] if opening else closing[0] if closing else "")
+        name = shortened(opening[0] if opening else closing[0] if closing else "")
         heads = sum(1 for line in text[start:stop].splitlines() if HEAD.match(line.lstrip()))
         drafts = (
             f"; the {_steps(heads)} in it {'is a draft and is' if heads == 1 else 'are drafts and are'} ignored"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ....diagnostic import Edit
 from ....source import Span
-from ...repairs import Fault, fault, shown
+from ...repairs import Fault, fault, shortened
 from ..engine import reference_pattern
 from ..shapes import ID, OPTION_VALUE, REFERENCE, end_of_line, is_option, loose_tail, option_tail, swallows
 from .references import InvalidStep, right_spelling
@@ -183,7 +183,9 @@ def _between_values(step: InvalidStep) -> Fault | None:
     edit = Edit(Span(behind, at), mark)
     if text[at] in ")]}" or not step.furthered_by(edit):
         return None
-    return _fix(step, f"{what} is missing before {shown(_word(text, at))}", at, at + 1, f"write {mark.strip()}", edit)
+    return _fix(
+        step, f"{what} is missing before {shortened(_word(text, at))}", at, at + 1, f"write {mark.strip()}", edit
+    )
 
 
 _BARE = re.compile(r"(?:for|in|if|else|and|or|not|is)\b|\[")
@@ -303,8 +305,8 @@ def _reference(step: InvalidStep) -> Fault | None:
     span, right = found
     if re.match(r"[\w\"']", text[span.end : span.end + 1]):
         return None  # these are the first words of a prompt without an opening quote
-    what = f"`{shown(text[span.start : span.end], 60)}` is not a reference"
-    return _fix(step, what, span.start, span.end, f"write {shown(right, 60)}", Edit(span, right))
+    what = f"`{shortened(text[span.start : span.end], 60)}` is not a reference"
+    return _fix(step, what, span.start, span.end, f"write {shortened(right, 60)}", Edit(span, right))
 
 
 FOREIGN = (
@@ -345,7 +347,7 @@ def bare_expression(step: InvalidStep) -> Fault | None:
         edits = (Edit(Span(begin, begin), mark), Edit(Span(end, end), mark))
         if mark and _is_paired(text[begin:end]) and step.mended_by(*edits):
             head = "when=" if begun[-1]["what"].startswith("when") else "EXPR("
-            hint = f"write {head}{mark}{shown(text[begin:end], 60)}{mark}"
+            hint = f"write {head}{mark}{shortened(text[begin:end], 60)}{mark}"
             return fault("LWT005", "an expression needs quotes", begin, end, hint, edits=edits)
     return None
 

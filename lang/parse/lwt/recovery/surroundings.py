@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 
 from ....diagnostic import Diagnostic, Edit
 from ....source import Span
-from ...repairs import shown
+from ...repairs import shortened
 from ..engine import StepRead, read_step
 from ..shapes import (
     BAD_HEAD,
@@ -296,7 +296,7 @@ def _prefixes(text: str, lines: list[_Line], tell: _Tell) -> None:
             continue
         span = Span(line.first, line.prefix_end)
         edit = Edit(span, f"# {prefix.strip()}\n" if words and "<" not in prefix and "#" not in prefix else "")
-        message = f"unexpected {shown(prefix)!r} before the head of the step, which must begin its line"
+        message = f"unexpected {shortened(prefix)!r} before the head of the step, which must begin its line"
         tell(message, span.start, span.end, "remove it", [edit], "LWT037")
 
 
