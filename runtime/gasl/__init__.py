@@ -11,7 +11,7 @@ __all__ = ["ExecutionError", "GASLExecutor", "ParseError", "PlanError"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the executor on first access: code that only reads programs needs the errors, but no event loop."""
+    """Import the executor on first access, because code that only reads programs needs the errors but no event loop."""
     if name == "GASLExecutor":
         from .executor import GASLExecutor
 

@@ -38,7 +38,7 @@ from .commands.model_calls import batches, shown
 from .records import STOPPING, ExecutionResult, Runner, Session, Value
 
 _REASONS = 3
-"""Maximum number of reasons in a message; the value has all of them."""
+"""Maximum number of reasons in a message; the ``incomplete`` of the value has all reasons."""
 _LONGEST = 500
 """Maximum characters of an exception's message."""
 

@@ -92,7 +92,7 @@ def _setting_error(message: str, hint: str = "") -> ExecutionResult:
 
 @frozen
 class Ready:
-    """A plan that was read and checked. ``texts`` are the exact texts of its statements, ``remarks`` its warnings."""
+    """A plan that was read and checked. ``texts`` are the exact texts of the plan's statements, ``remarks`` the warnings of the check."""
 
     plan_id: str
     why: str | None

@@ -252,7 +252,7 @@ class AnswerRecorder(Own):
         return answer
 
     def record(self, prompt: str, answer: Completion, options: Mapping[str, Any]) -> None:
-        """Record an answer that the caller already has, as if the inner client had given it now."""
+        """Record an answer that the caller already has, as if the inner client had just returned it."""
         request = request_of(self._name, prompt, options)
         if request is not None:
             turn = self._turns.next(request)

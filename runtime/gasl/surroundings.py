@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...lang.trees.gasl import StateType
 
 TOO_DEEP = Diagnostic("GASL023", "error", "blocks are nested too deeply", hints=("reduce the nesting",))
-"""Diagnostic for a program that can't be checked because its blocks nest deeper than the interpreter's stack."""
+"""Diagnostic for a program that can't be checked because its blocks are nested too deeply for the interpreter's stack."""
 
 
 @frozen
@@ -151,7 +151,7 @@ _SHOWN = 6
 
 
 def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
-    """Restore the state to ``to`` and commit; return the number of differences, 0 if nothing had to be done.
+    """Restore the state to ``to`` and commit; return the number of differences (0: the state was already the same).
 
     ``command`` is the text for the history; the hash is appended to it. Raises ``StateError`` for a hash that no available
     commit has, and ``StoreError``; the state is then unchanged.

@@ -128,7 +128,7 @@ def context_of(
 _TEXT_OPTIONS = ("system", "format", "criteria")
 """The options whose values are sent to the model."""
 UNKNOWN, UNKNOWN_END = "\ue000", "\ue001"
-"""Marks around unknown parts of a prompt (private-use characters, which scripts do not contain by chance)."""
+"""Marks around unknown parts of a prompt: private-use characters, which ordinary scripts do not contain."""
 
 
 @frozen

@@ -17,8 +17,8 @@ PHASES: tuple[Phase, ...] = ("conditions", "graph", "seed")
 """The three steps, in order. See ``docs/design/seed.md#compiler``."""
 Status = Literal["done", "failed"]
 Stopped = Literal["", "cancelled", "time", "budget", "model", "no_progress"]
-"""Why compiling ended before its last step: no further call is possible, the run was cancelled, or the model keeps repeating the
-same faulty answer."""
+"""Why compiling ended before its last step: the run was cancelled, the time or the budget is used up, the model can't be called, or
+the model keeps repeating the same faulty answer; "" for any other end."""
 
 
 @frozen
@@ -43,7 +43,7 @@ class CheckedAnswer:
 
 @frozen
 class Fix:
-    """A fault that was fixed without a call: its code, its message, and the fix."""
+    """A fault that was fixed without a model call: its code, its message, and a description of the fix."""
 
     code: str
     message: str

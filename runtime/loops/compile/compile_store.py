@@ -57,7 +57,7 @@ SMALL_TOKENS = 1_000
 _SMALL_TEXT = 40
 _SMALL_LIST = 2
 _VERSION = 1
-"""Version of the seed-making code in this package; results of another version are not taken from the cache."""
+"""Version of this package's code that compiles seeds; results of other versions are not taken from the cache."""
 
 
 @cache
@@ -78,7 +78,7 @@ def schema_of(phase: Phase, *, small: bool = False) -> Mapping[str, Any]:
 
 @cache
 def version() -> str:
-    """Return a digest that changes with the prompts, the schemas and the seed-making code; it is part of the cache key."""
+    """Return a digest of the prompts, the schemas and ``_VERSION``, which is part of the cache key."""
     texts = [read_prompt(__package__, name) for name in (*PHASES, "repair")]
     return blake3(canonical([_VERSION, texts, [schema_of(phase) for phase in PHASES]])).hexdigest(length=16)
 
@@ -94,7 +94,7 @@ def ask_for(phase: Phase, task: str, conditions: Conditions | None = None, graph
 
 
 def _compact(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON with one line per list element: compact, but easy to navigate."""
+    """Return a document as compact JSON in which every list element has its own line."""
     parts = []
     for key, value in document.items():
         if isinstance(value, list) and value:

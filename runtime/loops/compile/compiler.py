@@ -76,7 +76,7 @@ class _UncheckedAnswers(Layer):
 LOOP = "compile"
 """The name of this loop in events."""
 _AGAIN = frozenset({"bad_answer", "empty", "truncated"})
-"""Failures of a call that a repeated call may cure; each counts as an unusable draft."""
+"""Kinds of call failures after which the call is repeated; every such failure counts as an unusable draft."""
 
 
 _SAME = "\n\nYour last {} answers were the same, and have the same faults. Write another one; the same answer once more ends the repairs.\n"

@@ -140,7 +140,7 @@ _GUESSES = frozenset({
     "SEED002", "SEED008", "SEED040", "SEED044", "SEED045", "SEED047", "SEED049", "EXPR050", "EXPR051", "EXPR052", "EXPR054", "EXPR056",
     "EXPR057", "EXPR058", "EXPR059",
 })  # fmt: skip
-"""Codes whose edits may be a guess at a name."""
+"""Codes of diagnostics whose edits may guess a name."""
 _WORD = re.compile(r"""["'$]{0,2}[\w .]{1,200}["']?""")
 _SHOWN = 80
 _BRACKETS = 3

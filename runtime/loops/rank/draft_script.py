@@ -40,7 +40,7 @@ def ranking_error(code: str, message: str, *hints: str) -> Diagnostic:
 
 
 def as_objects(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, Any], ...]:
-    """Return the errors among ``diagnostics``, or all of them if none is an error, as JSON objects."""
+    """Return the errors among ``diagnostics`` as JSON objects; if there are no errors, return all diagnostics."""
     errors = [each for each in diagnostics if each.severity == "error"] or list(diagnostics)
     return tuple(all_as_json(errors[:_MOST_FAULTS], source))
 
@@ -289,7 +289,7 @@ class Skeleton:
     def listed(self) -> str:
         """Return the steps with their indices, in at most ``LISTED`` characters.
 
-        A longer list shows the steps around the latest edit; the others appear only as ids.
+        A longer list shows the steps around the latest edit; of the other steps it shows only the ids.
         """
         steps = self.steps
         whole = [f"{index}: {step}" for index, step in enumerate(steps)]

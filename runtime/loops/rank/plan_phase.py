@@ -360,7 +360,7 @@ def _below(items: int) -> str:
 REPAIRS = 2
 """Maximum number of times a faulty plan is returned to the model."""
 _LINE = 300
-"""Maximum characters of the request in the skeleton's example; the prompt has the whole request above it."""
+"""Maximum characters of the request in the example of a skeleton; the prompt has the whole request above the example."""
 _QUICK = 8_000
 """Maximum characters of a script that is read and checked on the event loop; longer scripts are checked in a thread."""
 _WRITTEN = 12_000

@@ -276,7 +276,7 @@ def _index_of(value: Any, names: Names) -> int | None:
 
 
 def _as_lines(text: str) -> list[Any] | None:
-    """Read the last lines that are only indices, after removing a label and an ordinal number."""
+    """Read the last lines if they have only indices; a label and an ordinal number before an index are ignored."""
     lines = [line.strip().strip("`*\"'.").strip() for line in text.strip().splitlines()]
     lines = _without_places([line for line in lines if line])
     found: list[int] = []
@@ -335,7 +335,7 @@ def _as_entries(text: str, names: Names) -> list[Any] | Order | None:
 
 
 def _listed(line: str, names: Names) -> list[str] | None:
-    """Return the parts of a line that has only indices with names: ``5 (Milkcrate Cafe), 1 (Blue Door)``."""
+    """Return the parts of a line that consists of indices with names: ``5 (Milkcrate Cafe), 1 (Blue Door)``."""
     if names.pattern is None:
         return None
     called: list[str] = []

@@ -232,14 +232,14 @@ def totals_done(recorder: RunRecorder, ranked: Sequence[Ranked], seconds: float)
 
 
 def _written(value: Any) -> bytes:
-    """Return ``value`` as stored and compared: object keys keep their order, because prompts show it."""
+    """Return the bytes by which ``value`` is stored and compared. Object keys keep their order, because prompts show the order."""
     return json.dumps(value, allow_nan=False).encode()
 
 
 # The state shared by the phases of one request: models, events, items, and cost.
 
 NONE = Means()
-"""The means of a custom client: every constraint is expressed in the prompt text."""
+"""The output constraints that a custom client supports: none, so the prompt text states every constraint."""
 
 
 @define

@@ -28,7 +28,7 @@ _LOOKED_AT = 300
 
 
 def json_calls(text: str, at: int) -> tuple[list[Any] | None, int]:
-    """Return the values at ``at`` and the position to continue from; None for an intended call that is not valid JSON."""
+    """Return the JSON values at ``at`` (None: a call that is not valid JSON) and the position to continue from."""
     try:
         value, end = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):

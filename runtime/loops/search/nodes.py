@@ -130,8 +130,8 @@ def _others(given: Iterable[str], known: Iterable[str]) -> str:
 
 
 BranchStatus = Literal["open", "done", "merged", "failed", "dropped"]
-"""``open``: not tried; ``done``: led to a new state; ``merged``: led to a known state; ``failed``: its plan was refused or
-failed; ``dropped``: no time or budget was left to try it."""
+"""``open``: not tried; ``done``: led to a new state; ``merged``: led to a known state; ``failed``: the plan was refused or failed;
+``dropped``: no time or budget was left to try the branch."""
 
 
 @define(eq=False)

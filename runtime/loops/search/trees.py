@@ -122,7 +122,7 @@ class Tree:
     # As a picture
 
     def mermaid(self) -> str:
-        """Return a Mermaid flowchart: the best state is round, branches that do not lead to it are dashed."""
+        """Return a Mermaid flowchart: the best state is round, and branches that do not lead to the best state are dashed."""
         return mermaid(*self._graph())
 
     def dot(self) -> str:

@@ -102,7 +102,7 @@ def keeps_all(diagnostic: Diagnostic, text: str) -> bool:
 
 
 def names_the_same(diagnostic: Diagnostic, text: str) -> bool:
-    """Return whether each name that the edits insert is the replaced name in correct spelling."""
+    """Return whether every inserted name is only the correct spelling of the name that it replaces."""
     if diagnostic.code in _NEVER:
         return False
     if diagnostic.code not in _OF_THE_GRAPH | _OF_THE_PLAN:

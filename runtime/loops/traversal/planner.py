@@ -45,7 +45,7 @@ from .traversal_results import Bounds, Hypothesis, Step
 SMALL_TOKENS = 640
 """Token limit of an answer under the grammar: about 600 characters at most, and most tokens have several characters."""
 _TEXT = 80
-"""Maximum characters of a hypothesis, of a reason and of an answer."""
+"""Maximum characters of a hypothesis, a reason or an answer."""
 _MOST_FIELDS = 40
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,30}")
 _RULES = ("find", "where", "order", "limit", "count", "rank", "select_where")
@@ -104,7 +104,7 @@ def call_number(step: int, turn: int) -> int:
 
 @frozen
 class Place:
-    """The place of a call in a search: ``way`` is the path of plans to the state, ``number`` the state's number in the tree."""
+    """The place of a call in a search: ``way`` is a hash of the plans that lead to the state, ``number`` its number in the tree."""
 
     way: str
     number: int
