@@ -164,7 +164,7 @@ def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
     after = origins(store)[-1:]
     if [each.graph for each in after] != [each.graph for each in before]:  # the findings now come from another graph
         store.configure(config={"adapter": (after[0].source if after else None) or {"type": "networkx"}})
-    from .record_writer import iso  # late import: checking programs needs no model library
+    from .record_writer import iso  # imported late: checking programs needs no model library
 
     now = iso()
     last = store.history[-1].get("step") if len(store.history) else 0

@@ -179,7 +179,7 @@ class _Arrival:
             async for chunk in chunks:
                 self._take(self.feed.feed(chunk))
             self._close()
-        except Exception as error:  # an exception of ``chunks`` ends the run and is raised later
+        except Exception as error:  # an exception raised by ``chunks`` ends the run and is raised again later
             self.execution.scheduler.fail(error)
 
     def _hold(self) -> None:

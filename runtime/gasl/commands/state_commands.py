@@ -134,7 +134,7 @@ def _of_counts(value: Value) -> Sequence[Sequence[Evidence]]:
     """
     rows = value.value if isinstance(value.value, list) else []
     labels = [counted_label(row) for row in rows]
-    if not rows or None in labels:  # the value is a number, or the state rejects it
+    if not rows or None in labels:  # the value is a number, or a value that the state rejects
         return [pieces] if (pieces := united(value.evidence)) else ()
     most = max(1, min(MOST, _PIECES // len(rows)))
     return [

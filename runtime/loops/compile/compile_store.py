@@ -72,7 +72,7 @@ def schema_of(phase: Phase, *, small: bool = False) -> Mapping[str, Any]:
 
     if phase == "seed":
         offered = {name: each for name, each in SEED_SCHEMA["properties"].items() if name != "allow_invalid"}
-        return {**SEED_SCHEMA, "properties": offered}  # only a person may set how many answers may be missing
+        return {**SEED_SCHEMA, "properties": offered}  # only a person may set ``allow_invalid``
     return json_schema(ConditionsSchema if phase == "conditions" else GraphSchema)
 
 

@@ -184,7 +184,7 @@ class _SeedModel:
                 if isinstance(error, LLMError):
                     kind, usage, sent = error.kind, error.usage, error.attempts
                 if isinstance(error, BudgetExceeded):
-                    sent -= 1  # without the call that was not sent
+                    sent -= 1  # do not count the call that was not sent
                     events.emit(BudgetReached(step, error.message, error.limit))
                 events.emit(_call_finished(step, Completion("", "", usage, sent), perf_counter() - began, kind))
                 raise
@@ -195,7 +195,7 @@ class _SeedModel:
         try:
             answer: Any = await self.client.generate(prompt, **options)
         except BudgetExceeded as error:
-            if isinstance(self.client, Own):  # it counts only sent calls; our caller expects one more
+            if isinstance(self.client, Own):  # the client counts only sent calls, our caller one more
                 error.attempts += 1
             raise
         return answer if isinstance(answer, Completion) else Completion(str(answer))
