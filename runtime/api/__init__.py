@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from ..events import Events
 
-__all__ = ["check_names", "heard", "run_here", "when_named"]
+__all__ = ["check_names", "load_on_first_use", "run_here", "warning_reporter"]
 
 T = TypeVar("T")
 
 
-def when_named(module: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+def load_on_first_use(module: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a ``__getattr__`` for ``module`` that loads names on first use. ``modules`` maps each name to the module that defines it.
 
     The value "lang.trees.lwt" loads the same name from that module; "lang.trees.lwt:Other" loads the name ``Other`` instead.
@@ -21,8 +21,8 @@ def when_named(module: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     def load(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        room, _, other = modules[name].partition(":")
-        return getattr(import_module(f"...{room}", __package__), other or name)
+        path, _, other = modules[name].partition(":")
+        return getattr(import_module(f"...{path}", __package__), other or name)
 
     return load
 
@@ -38,7 +38,7 @@ def run_here(begin: Callable[[], Coroutine[Any, Any, T]], instead: str) -> T:
     raise RuntimeError(f"an event loop is running here: use `await {instead}(...)`")
 
 
-def heard(events: "Events | None") -> Callable[[str], None]:
+def warning_reporter(events: "Events | None") -> Callable[[str], None]:
     """Return a function that reports a warning to the subscribers of ``events``, or to the log ``knotwork`` if ``events`` is None."""
     if events is None:
         import logging

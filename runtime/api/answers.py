@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from . import check_names, run_here, when_named
+from . import check_names, load_on_first_use, run_here
 
 if TYPE_CHECKING:
     import asyncio
@@ -74,7 +74,7 @@ _TYPES = {
 
 
 if not TYPE_CHECKING:  # type checkers see the imports above
-    __getattr__ = when_named(__name__, _TYPES)
+    __getattr__ = load_on_first_use(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import run_here, when_named
+from . import load_on_first_use, run_here
 
 if TYPE_CHECKING:
     import asyncio
@@ -34,7 +34,7 @@ _NAMES = {
 
 
 if not TYPE_CHECKING:  # type checkers see the imports above
-    __getattr__ = when_named(__name__, _NAMES)
+    __getattr__ = load_on_first_use(__name__, _NAMES)
 
 
 def __dir__() -> list[str]:

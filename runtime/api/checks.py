@@ -18,7 +18,7 @@ from ...lang.trees.lwt import MAX_STEPS as MAX_STEPS
 from ...lang.trees.lwt import MISSING as MISSING
 from ...lang.trees.lwt import Mode as Mode
 from ...lang.trees.lwt import Script
-from . import when_named
+from . import load_on_first_use
 
 if TYPE_CHECKING:
     from ...lang.catalogue.operations import Signature
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # type checkers see the imports above
-    __getattr__ = when_named(
+    __getattr__ = load_on_first_use(
         __name__,
         {
             "Surroundings": "runtime.gasl.surroundings", "ContextError": "runtime.seeds.reviews",

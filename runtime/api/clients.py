@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import heard
+from . import warning_reporter
 
 if TYPE_CHECKING:
     from ..events import Events
@@ -37,9 +37,11 @@ LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
 
 def opener_of(options: dict[str, Any], names: Sequence[str] = LIMITS) -> "ModelOpener":
     """Remove the limits from the options of a run, and return an opener that applies them to all models. Raises ``RequestError``."""
-    from . import heard
+    from . import warning_reporter
 
-    return ModelOpener(heard(options.get("events")), **{name: options.pop(name) for name in names if name in options})
+    return ModelOpener(
+        warning_reporter(options.get("events")), **{name: options.pop(name) for name in names if name in options}
+    )
 
 
 def default_spec(*, needed: bool = True) -> str:
@@ -249,7 +251,7 @@ def on_graph(
         return
     from .workspace import OpeningCallbacks, open_workspace
 
-    callbacks = callbacks or OpeningCallbacks(heard(events))
+    callbacks = callbacks or OpeningCallbacks(warning_reporter(events))
     workspace = open_workspace(options, lambda: models, callbacks, needs_graph=True)
     try:
         yield workspace.workshop(run_id, events=events)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...lang.errors import KnotworkError
-from . import when_named
+from . import load_on_first_use
 
 if TYPE_CHECKING:
     from ...lang.diagnostic import Diagnostic
@@ -24,7 +24,7 @@ _NAMES = {"ExprRead": "lang.parse.expr", "Limits": "lang.evaluate.expr"}
 
 
 if not TYPE_CHECKING:  # type checkers see the imports above
-    __getattr__ = when_named(__name__, _NAMES)
+    __getattr__ = load_on_first_use(__name__, _NAMES)
 
 
 def __dir__() -> list[str]:

@@ -113,7 +113,7 @@ class Work:
         return f"asking a model, {count:,} under way" if count else ""
 
     @property
-    def asked(self) -> str:
+    def call_summary(self) -> str:
         """A text with the model calls so far and their cost; "" if no call has finished yet."""
         return self.calls.line() if self.calls.over else ""
 

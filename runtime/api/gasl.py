@@ -11,7 +11,7 @@ from attrs import frozen
 
 from ...lang.diagnostic import has_errors
 from ...lang.trees import gasl as tree
-from . import heard, run_here, when_named
+from . import load_on_first_use, run_here, warning_reporter
 
 if TYPE_CHECKING:
     import asyncio
@@ -52,7 +52,7 @@ _NAMES = {
 }  # fmt: skip
 
 if not TYPE_CHECKING:  # type checkers see the imports above
-    __getattr__ = when_named(__name__, _NAMES)
+    __getattr__ = load_on_first_use(__name__, _NAMES)
 
 
 def __dir__() -> list[str]:
@@ -243,10 +243,10 @@ def open(
         return Models(spec, asked, {name: client(model) for name, model in (models or {}).items()})
 
     params = {} if caps is None else {"max_path_len": caps.max_path_length}
-    ground = WorkspaceOptions(
+    workspace_options = WorkspaceOptions(
         graph, state, chunks, query, force, raw=raw, strict=strict, durability=durability, params=params,
     )  # fmt: skip
-    opened = open_workspace(ground, clients, OpeningCallbacks(heard(events)), needs_graph=True)
+    opened = open_workspace(workspace_options, clients, OpeningCallbacks(warning_reporter(events)), needs_graph=True)
     assert opened.adapter is not None  # noqa: S101 - needs_graph is set
     try:
         return Executor(

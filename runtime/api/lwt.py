@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from . import run_here, when_named
+from . import load_on_first_use, run_here
 
 if TYPE_CHECKING:
     import asyncio
@@ -67,7 +67,7 @@ MAX_STEPS = 10_000
 """Equal to ``lang.trees.lwt.MAX_STEPS``, which is not imported here. A test compares the two values."""
 
 if not TYPE_CHECKING:  # type checkers see the imports above
-    __getattr__ = when_named(__name__, _TYPES)
+    __getattr__ = load_on_first_use(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:
@@ -181,9 +181,9 @@ async def run(
         plan = _planned(read, input, clients.named)
         keep = _recorder(read, input, llm) if record is True else record or None
         try:
-            ground = WorkspaceOptions(graph, state, chunks, query, force, raw=raw)
+            workspace_options = WorkspaceOptions(graph, state, chunks, query, force, raw=raw)
             run_id = keep.run_id if keep is not None else ""
-            with on_graph(ground, clients, options.get("events"), run_id=run_id) as workshop:
+            with on_graph(workspace_options, clients, options.get("events"), run_id=run_id) as workshop:
                 return await runner.run(
                     read, input=input, llm=clients.default, models=clients.named, record=keep, workshop=workshop,
                     folder=folder_of(read), spec=clients.spec, plan=plan, **rest,
@@ -312,9 +312,9 @@ async def resume(
     try:
         async with opener_of(rest) as opener:
             clients = _opened(opener, llm if llm is not None else stored.head["model"] or None, models)
-            ground = WorkspaceOptions(graph, state, chunks, query, force, raw=raw)
+            workspace_options = WorkspaceOptions(graph, state, chunks, query, force, raw=raw)
             run_id = keep.run_id if keep is not None else ""
-            with on_graph(ground, clients, options.get("events"), run_id=run_id) as workshop:
+            with on_graph(workspace_options, clients, options.get("events"), run_id=run_id) as workshop:
                 return await runner.run(
                     read, input=data, llm=clients.default, models=clients.named, record=keep, workshop=workshop,
                     folder=folder_of(read), spec=clients.spec, plan=_planned(read, data, clients.named), **rest,

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, I
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from . import check_names, run_here, when_named
+from . import check_names, load_on_first_use, run_here
 
 if TYPE_CHECKING:
     import asyncio
@@ -96,7 +96,7 @@ _LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate")
 """Limits on the calls of a run. ``cache`` is not in this list: for seeds, ``cache`` names the extraction cache."""
 
 if not TYPE_CHECKING:  # type checkers see the imports above
-    __getattr__ = when_named(__name__, _TYPES)
+    __getattr__ = load_on_first_use(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:

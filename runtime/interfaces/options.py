@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Ground:
+class GraphOptions:
     """The data that GASL runs on: the graph, the state folder (None: in memory), the chunk file, and the question to be saved in the state.
 
     ``force``: use a state even if its findings come from another graph. ``raw``: keep the graph's values as written.
@@ -39,7 +39,7 @@ class Ground:
     force: bool = False
     raw: bool = False
 
-    def wanted(self) -> WorkspaceOptions:
+    def workspace_options(self) -> WorkspaceOptions:
         """Return these options as ``WorkspaceOptions``, the form that ``opened`` takes."""
         return WorkspaceOptions(self.graph, self.state, self.chunks, self.query, self.force, raw=self.raw)
 

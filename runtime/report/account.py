@@ -50,7 +50,7 @@ _ENTRIES = 400
 
 
 @define
-class Room:
+class PageSpace:
     """Counts the space for texts on the page: ``left`` is the number of characters that are still available."""
 
     left: int = _PAGE
@@ -202,7 +202,7 @@ class Account:
     """The lines that show the tree of a search."""
     tree_left_out: int = 0
     drawn: "TreeDrawing | None" = None
-    room: Room = field(factory=Room)
+    space: PageSpace = field(factory=PageSpace)
 
     def section(self, key: Any, label: str, title: str = "") -> Section:
         """Return the section for ``key``; create the section if necessary."""

@@ -21,7 +21,7 @@ _FIELDS, _PIECES = 20, 5
 
 
 @frozen
-class Asked:
+class ModelAnswer:
     """Evidence from a model's answer: the model's name, and the items that the answer cites."""
 
     model: str
@@ -72,10 +72,10 @@ class Finding:
         return tuple(islice(found, _PIECES))
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
+    def model_answers(self) -> tuple[ModelAnswer, ...]:
         """The first distinct model answers that are evidence for this item."""
         made = (piece for piece in self.evidence if piece.get("kind") == "model")
-        found = dict.fromkeys(Asked(cut(str(p.get("model") or ""), 100), _short(p.get("cited"))) for p in made)
+        found = dict.fromkeys(ModelAnswer(cut(str(p.get("model") or ""), 100), _short(p.get("cited"))) for p in made)
         return tuple(islice(found, _PIECES))
 
     @property
@@ -109,11 +109,11 @@ class Group:
 
 def groups(state: Mapping[str, Any]) -> list[Group]:
     """Return a group for each key of the state object, in order, with the first findings and the number of all findings."""
-    provenance, room = state.get("provenance", {}), _ALL
+    provenance, left = state.get("provenance", {}), _ALL
     found: list[Group] = []
     for key, node in _keys(state.get("variables", {})):
-        found.append(_group(key, node, provenance.get(key, ()), min(room, _EACH)))
-        room -= len(found[-1].findings)
+        found.append(_group(key, node, provenance.get(key, ()), min(left, _EACH)))
+        left -= len(found[-1].findings)
     return found
 
 

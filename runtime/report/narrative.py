@@ -12,7 +12,7 @@ from attrs import define, field
 from ...lang.diagnostic import Diagnostic, picture
 from ...lang.source import Source, Span
 from ..runs.event_log import OPENED
-from .account import Account, Entry, Phase, Room, Section, figure, number, text
+from .account import Account, Entry, PageSpace, Phase, Section, figure, number, text
 from .steps import command_words
 
 # The entry on the page for one event: a call with its prompt and answer, a repair with rendered diagnostics, a command, a branch.
@@ -21,15 +21,15 @@ _PICTURED = 20
 """Maximum number of diagnostics that are rendered for a repair."""
 
 
-def call_entry(event: Mapping[str, Any], room: Room, place: str = "") -> Entry:
+def call_entry(event: Mapping[str, Any], space: PageSpace, place: str = "") -> Entry:
     """Return the entry for a call that begins; ``place`` is the step of the call, "" if the phase names the step."""
     entry = Entry("call", f"The model was asked{f' for {place}' if place else ''}")
     if prompt := text(event, "prompt"):
-        entry.blocks.append(room.block("Prompt", prompt, _lost(event, "prompt")))
+        entry.blocks.append(space.block("Prompt", prompt, _lost(event, "prompt")))
     return entry
 
 
-def answer_entry(entry: Entry, event: Mapping[str, Any], room: Room) -> None:
+def answer_entry(entry: Entry, event: Mapping[str, Any], space: PageSpace) -> None:
     """Add the answer and its cost to the entry of a call."""
     error, cost, seconds = text(event, "error"), figure(event, "cost"), figure(event, "seconds")
     parts = [error] if error else []
@@ -41,14 +41,14 @@ def answer_entry(entry: Entry, event: Mapping[str, Any], room: Room) -> None:
         parts += [f"{seconds:.1f} s"] if seconds is not None else []
     entry.status, entry.outcome = "error" if error else "success", " · ".join(parts)
     if answer := text(event, "text"):
-        entry.blocks.append(room.block("Answer", answer, _lost(event, "text")))
+        entry.blocks.append(space.block("Answer", answer, _lost(event, "text")))
 
 
-def remark_entry(event: Mapping[str, Any], room: Room) -> Entry | None:
+def remark_entry(event: Mapping[str, Any], space: PageSpace) -> Entry | None:
     """Return the entry for an event that stands alone, such as a repair, a tool call or a branch; None for an event that is not shown."""
     match event.get("event"):
         case "repair.asked":
-            return _repair(event, room)
+            return _repair(event, space)
         case "draft.mended":
             lines = [each for each in (text(event, "message"), text(event, "how")) if each]
             return Entry("mended", "Fixed without a call", "partial", text(event, "code"), lines=lines)
@@ -57,7 +57,7 @@ def remark_entry(event: Mapping[str, Any], room: Room) -> Entry | None:
             entry = Entry("tool", "Tool", "success" if ok else "error", "executed" if ok else "refused")
             entry.code = text(event, "call") or "no tool call"
             if result := text(event, "result"):
-                entry.blocks.append(room.block("Result", result, _lost(event, "result")))
+                entry.blocks.append(space.block("Result", result, _lost(event, "result")))
             return entry
         case "branch.closed":
             return _branch(event)
@@ -72,7 +72,7 @@ def remark_entry(event: Mapping[str, Any], room: Room) -> Entry | None:
             return None
 
 
-def _repair(event: Mapping[str, Any], room: Room) -> Entry:
+def _repair(event: Mapping[str, Any], space: PageSpace) -> Entry:
     """Return the entry for an answer that was sent back to the model, with its rendered diagnostics."""
     written = text(event, "written")
     found = event.get("diagnostics")
@@ -80,8 +80,8 @@ def _repair(event: Mapping[str, Any], room: Room) -> Entry:
     faults = f"{len(listed)} fault{'' if len(listed) == 1 else 's'}" if listed else "it could not be read"
     entry = Entry("repair", f"Sent back with its errors (repair {number(event, 'attempt')})", "partial", faults)
     if listed:
-        entry.blocks.append(room.block("Errors", _pictures(listed, written)))
-    entry.blocks.append(room.block("The text", written, _lost(event, "written")))
+        entry.blocks.append(space.block("Errors", _pictures(listed, written)))
+    entry.blocks.append(space.block("The text", written, _lost(event, "written")))
     return entry
 
 
@@ -195,7 +195,7 @@ class _EventReader:
                 self._phase_finished(event)
             case "call.started":
                 phase = self._phase(event)
-                entry = call_entry(event, account.room, self._place_of(event, phase))
+                entry = call_entry(event, account.space, self._place_of(event, phase))
                 phase.add(entry)
                 self._calls.setdefault(_call(event), []).append(_ActiveEntry(phase, entry))
             case "call.retried":
@@ -229,7 +229,7 @@ class _EventReader:
                 if account.kind == "script":
                     account.status = account.status or text(event, "status")
             case _:
-                if (remark := remark_entry(event, account.room)) is not None:
+                if (remark := remark_entry(event, account.space)) is not None:
                     self._phase(event).add(remark)
 
     def end(self) -> None:
@@ -312,7 +312,7 @@ class _EventReader:
         if ranks and phase.name == "execute":
             section.result = detail
         elif ranks:
-            phase.document = self.account.room.block("The script", detail)
+            phase.document = self.account.space.block("The script", detail)
         else:
             phase.detail = detail
 
@@ -331,7 +331,7 @@ class _EventReader:
         begun = waiting.pop(0) if waiting else None
         if begun is None:  # in a run whose events were not stored
             phase = self._phase(event)
-            begun = _ActiveEntry(phase, call_entry(event, self.account.room, self._place_of(event, phase)))
+            begun = _ActiveEntry(phase, call_entry(event, self.account.space, self._place_of(event, phase)))
             begun.phase.add(begun.entry)
         if (
             self.searched or not self.account.logged
@@ -341,7 +341,7 @@ class _EventReader:
         at = self._begun.get(_request(event))
         if at is not None and at.phase is begun.phase:
             at.last = max(at.last, _time(event))
-        answer_entry(begun.entry, event, self.account.room)
+        answer_entry(begun.entry, event, self.account.space)
 
     def _command_finished(self, event: Mapping[str, Any]) -> None:
         begun = self._commands.pop(_command(event), None)
@@ -405,7 +405,7 @@ class _EventReader:
                 "plan", f"Hypothesis: {text(event, 'hypothesis') or '(none given)'}", "",
                 f"plan {text(event, 'plan')}, confidence {_float(event, 'confidence'):g}{others_text}",
                 lines=["resumed after the commands that were already executed"] if event.get("resumed") else [],
-                blocks=[self.account.room.block("The plan", "\n".join(listed))],
+                blocks=[self.account.space.block("The plan", "\n".join(listed))],
             )
         )  # fmt: skip
 

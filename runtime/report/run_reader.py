@@ -243,30 +243,32 @@ def _evidence(found: Any) -> list[tuple[str, str, str]]:
 
 def _documents(account: Account, head: Mapping[str, Any], folder: Path, records: list[dict[str, Any]]) -> None:
     """Add the documents of the run: its script, task or seed, the files with its input, and the output of a script."""
-    room = account.room
+    space = account.space
     if account.kind == COMPILE:
-        account.documents.append(room.block("The task", str(head["script"])))
+        account.documents.append(space.block("The task", str(head["script"])))
         account.documents += [
-            room.block("The seed", str(record.get("text", ""))) for record in records if record["record"] == "seed_done"
+            space.block("The seed", str(record.get("text", "")))
+            for record in records
+            if record["record"] == "seed_done"
         ][-1:]
     elif account.kind == RANK:
         _add(account, "The items", folder / "items.json")
     elif account.kind == "script":
-        account.documents.append(room.block("The script", str(head["script"])))
+        account.documents.append(space.block("The script", str(head["script"])))
         _add(account, "The input", folder / "input.json")
         last = [record for record in records if record["record"] == "step_done" and record.get("status") == "done"]
         if last and account.status in ("complete", "partial"):
             account.answer = str(last[-1].get("output", ""))[:10_000]
     elif account.kind == SEED:
         done = [record for record in records if record["record"] == "context_done"]
-        account.documents.append(room.block("The seed", str(head["script"])))
+        account.documents.append(space.block("The seed", str(head["script"])))
         account.facts.append(("contexts that came to an end", f"{len(done):,}"))
 
 
 def _add(account: Account, label: str, path: Path) -> None:
     text = _file(path)
     if text is not None and text != "null":
-        account.documents.append(account.room.block(label, text))
+        account.documents.append(account.space.block(label, text))
 
 
 def _file(path: Path) -> str | None:

@@ -276,11 +276,6 @@ def _number(value: Any) -> tuple[int | float | None, str]:
     return value, ""
 
 
-def contexts_of(data: Any) -> list[Any]:
-    """Return the contexts in a JSON value: the elements if the value is a list, otherwise the value as the only context."""
-    return list(data) if isinstance(data, list | tuple) else [data]
-
-
 # The first step of a run filters the reviews, without a model. See ``docs/design/seed.md#filter``.
 
 _PATTERN_BYTES = 64 << 20

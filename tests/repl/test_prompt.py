@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from knotwork.runtime.api.session import Session
-from knotwork.runtime.interfaces.repl.tables import shown
+from knotwork.runtime.interfaces.repl.tables import value_lines
 from knotwork.runtime.interfaces.repl.terminal import Dropped, PromptCompleter, coloured, is_ready, make_prompt, paged
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import CompleteEvent
@@ -171,7 +171,9 @@ def _pages(lines: int, height: int, answers: list[str]) -> tuple[list[str], list
         return answers.pop(0)
 
     printed = asyncio.run(
-        paged(shown([{"n": n} for n in range(lines)], "table", 40, safe=True), lambda: height, said.append, ask=ask)
+        paged(
+            value_lines([{"n": n} for n in range(lines)], "table", 40, safe=True), lambda: height, said.append, ask=ask
+        )
     )
     return said, asked, printed
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from knotwork.runtime.api.pieces import Piece, language_of
 from knotwork.runtime.api.session_data import NOTHING
-from knotwork.runtime.interfaces.repl.tables import shown
+from knotwork.runtime.interfaces.repl.tables import value_lines
 from support.command import cassette, silent_server
 from support.sessions import new_session, run, run_all
 
@@ -177,7 +177,7 @@ def test_what_comes_from_a_model_moves_no_cursor(folder: Path) -> None:
     outcome = run(at, '(a)=LLM("evil")')
     assert outcome.value == "\x1b[2Jgone\x07 \u202ereversed"
     for form in ("table", "json", "csv", "md"):
-        written = "\n".join(shown(outcome.value, form, 80, safe=True))
+        written = "\n".join(value_lines(outcome.value, form, 80, safe=True))
         assert "\x1b" not in written and "\u202e" not in written and "gone" in written
 
 

@@ -3,7 +3,7 @@
 from time import process_time
 
 import pytest
-from knotwork.runtime.interfaces.repl.tables import Form, flat, folded, shown
+from knotwork.runtime.interfaces.repl.tables import Form, flat, folded, value_lines
 from rich.cells import cell_len
 
 EVIL = "ki\x1b[31mnd\x07\u202e"
@@ -13,7 +13,7 @@ EVIL = "ki\x1b[31mnd\x07\u202e"
 @pytest.mark.parametrize("width", [None, 30])
 def test_nothing_of_a_value_is_obeyed_by_a_terminal(form: Form, width: int | None) -> None:
     for value in ([{EVIL: EVIL}, {EVIL: [EVIL]}], {EVIL: EVIL}, [EVIL, {EVIL: 1}], EVIL):
-        lines = list(shown(value, form, width, safe=True))
+        lines = list(value_lines(value, form, width, safe=True))
         assert lines and all(line.isprintable() for line in lines), lines
 
 
@@ -52,7 +52,7 @@ def test_a_cell_with_a_million_entries_is_cut_before_it_is_written() -> None:
 
 
 def test_columns_are_as_wide_as_rows_far_down_want_them() -> None:
-    lines = list(shown([{"id": f"n{number}"} for number in range(100_000)], "table", 80, safe=True))
+    lines = list(value_lines([{"id": f"n{number}"} for number in range(100_000)], "table", 80, safe=True))
     assert not any("…" in line for line in lines) and lines[-1] == "n99999"
 
 
@@ -65,5 +65,5 @@ def test_a_row_is_made_once_for_a_table_of_any_width() -> None:
             return dict.get(self, key, default)
 
     rows = [Row({f"c{number}": number for number in range(12)}) for _ in range(100)]
-    lines = list(shown(rows, "table", None, safe=False))
+    lines = list(value_lines(rows, "table", None, safe=False))
     assert len(lines) == 102 and Row.asked <= 2 * 12 * 100

@@ -41,9 +41,9 @@ def test_what_is_waited_for_is_what_was_asked_and_has_no_answer() -> None:
 
 def test_figures_come_with_the_first_answer_and_in_all_with_the_first_request() -> None:
     work, _ = after(STARTED)
-    assert (work.asked, work.total) == ("", "1 call")
+    assert (work.call_summary, work.total) == ("", "1 call")
     work, _ = after(STARTED, STARTED, finished())
-    assert work.asked == work.total == "2 calls · 12 tokens"
+    assert work.call_summary == work.total == "2 calls · 12 tokens"
 
 
 def test_steps_are_those_under_way_the_oldest_first() -> None:

@@ -67,7 +67,7 @@ def read_request(
         raise Misused(f"{instruct} is a file, not an instruction", hint)
     values = {} if file is None else _from_file(file)
     model = values.pop("model", None) or ""
-    source = RequestSource(frozenset(options), "" if file is None else _shown(file), model)
+    source = RequestSource(frozenset(options), "" if file is None else _display_name(file), model)
     values |= options
     if "instruct" not in values:
         raise Misused(f"{source.file}: the key instruct is missing", f"a request is like {_EXAMPLE}")
@@ -112,7 +112,7 @@ def _checks(checks: Any) -> tuple[str, ...]:
     return tuple(checks)
 
 
-def _shown(name: str) -> str:
+def _display_name(name: str) -> str:
     return "<stdin>" if name == STDIN else name
 
 
@@ -125,7 +125,7 @@ def _from_file(name: str) -> dict[str, Any]:
         if error.diagnostic.code == "KW004":
             hints = (*hints, f"a request is like {_EXAMPLE}")
         raise Unreadable(evolve(error.diagnostic, hints=hints), error.source) from None
-    shown = _shown(name)
+    shown = _display_name(name)
     if not isinstance(values, dict):
         kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
         kind = kinds.get(type(values), "a number")

@@ -34,7 +34,7 @@ from ...events import (
 )
 from ..options import in_words_of_options, price_of
 from .ask_summary import Lines, Question, Searched, finish
-from .display import Display, Foot, beside, one_line
+from .display import Display, Foot, aligned_columns, one_line
 from .inputs import STDIN, Unreadable, read_source, show, telling, writable
 from .output import Exit, Misused, cancelling, complain, is_terminal, say
 from .run_program import STYLES
@@ -61,14 +61,14 @@ def run(asked: Question) -> int:
         show([Checked((error.diagnostic,), error.source)], sys.stderr)
         say("nothing was asked")
         return Exit.ERRORS
-    graph, search = str(asked.ground.graph), asked.search
-    limits, state = asked.limits, asked.ground.state
+    graph, search = str(asked.graph_options.graph), asked.search
+    limits, state = asked.limits, asked.graph_options.state
     try:
         question = QuestionRun(
-            graph, text, state=state, llm=asked.llm, chunks=asked.ground.chunks, max_steps=asked.max_steps,
+            graph, text, state=state, llm=asked.llm, chunks=asked.graph_options.chunks, max_steps=asked.max_steps,
             max_repairs=asked.max_repairs, prompt_characters=asked.prompt_characters, time_limit=asked.time_limit,
-            search=search.settings, value=search.value if search.strategy else None, again=asked.again, force=asked.ground.force,
-            raw=asked.ground.raw, max_concurrency=asked.max_concurrency, max_calls=limits.max_calls, max_tokens=limits.max_tokens,
+            search=search.settings, value=search.value if search.strategy else None, again=asked.again, force=asked.graph_options.force,
+            raw=asked.graph_options.raw, max_concurrency=asked.max_concurrency, max_calls=limits.max_calls, max_tokens=limits.max_tokens,
             max_cost=limits.max_cost, price=price_of(limits.price), rate=limits.rate, cache=limits.cache,
         )  # fmt: skip
     except RequestError as error:
@@ -115,7 +115,7 @@ def _check(asked: Question) -> None:
 
     Invalid options are a question in place of the graph, search options without a search, and an output file that can't be written.
     """
-    graph, text, search = str(asked.ground.graph), asked.text, asked.search
+    graph, text, search = str(asked.graph_options.graph), asked.text, asked.search
     if not _is_source(graph) and (_is_source(text) or " " in graph.strip()):
         example = (text, graph) if _is_source(text) else ("GRAPH", graph)
         raise Misused("the graph comes before the question", f"knotwork ask {shlex.join(example)}")
@@ -338,7 +338,7 @@ class Screen:
         if self._searches:
             parts += self._branches()
         if self._sizes:
-            parts.append(one_line(f"findings: {self._found()}", "green", 2))
+            parts.append(one_line(f"findings: {self._key_sizes()}", "green", 2))
         if self._calls.calls:
             parts.append(one_line(self._calls.line(), "dim", 2))
         return Group(*parts)
@@ -356,8 +356,8 @@ class Screen:
         at = next((number for number, row in enumerate(rows) if row.status in ("running", "waiting")), len(rows))
         first = max(0, min(at - _ROWS // 2, len(rows) - _ROWS))
         shown = enumerate(rows[first : first + _ROWS], first + 1)
-        lines = beside(
-            [(one_line(f"{number} {_shown(row)}", "", 4), self._status(row)) for number, row in shown], width
+        lines = aligned_columns(
+            [(one_line(f"{number} {_command_text(row)}", "", 4), self._status(row)) for number, row in shown], width
         )
         if len(rows) > _ROWS:
             lines.append(one_line(f"{len(rows)} commands in all", "dim", 4))
@@ -384,11 +384,11 @@ class Screen:
             parts.append(one_line(f"and {len(self._open) - _BRANCHES} more", "dim", 4))
         return parts
 
-    def _found(self) -> str:
+    def _key_sizes(self) -> str:
         keys = sorted(self._sizes.items(), key=lambda pair: not pair[1])
         more = f" · and {len(keys) - _KEYS} more keys" if len(keys) > _KEYS else ""
         return " · ".join(f"{key} {size:,}" for key, size in keys[:_KEYS]) + more
 
 
-def _shown(row: Row) -> str:
+def _command_text(row: Row) -> str:
     return f"{row.command} ← {row.inner}" if row.inner else row.command

@@ -13,7 +13,7 @@ from ...api.figures import Calls, counted
 from ...api.files import replace_file
 from ...events import BranchClosed, BranchOpened, DecisionMade, Event, HypothesisFormed, RepairAsked
 from ...excerpts import clipped, excerpt
-from ..options import Ground, Limits
+from ..options import GraphOptions, Limits
 from .output import Exit, colour, complain, is_terminal, json_text, paint, say, write
 from .run_program import CommandLines
 
@@ -50,7 +50,7 @@ class Question:
     """The arguments of ``knotwork ask``."""
 
     text: str
-    ground: Ground
+    graph_options: GraphOptions
     llm: str | None
     max_steps: int
     max_repairs: int
@@ -150,16 +150,16 @@ def _report(made: Asked, calls: Calls, asked: Question) -> None:
     say(f"{status}: {' · '.join(parts)}")
     if made.reason:
         say(printable(made.reason))
-    if asked.ground.state is None:
+    if asked.graph_options.state is None:
         if made.status != "complete":
             say("with --state DIR, the same command would continue here")
         if more := _more_calls(made, asked):
             say(f"--max-calls {more} allows more calls")
         return
     if made.unkept:
-        say(printable(f"not everything is saved in {asked.ground.state}: {made.unkept}"))
+        say(printable(f"not everything is saved in {asked.graph_options.state}: {made.unkept}"))
     else:
-        say(f"saved in {printable(asked.ground.state)}")
+        say(f"saved in {printable(asked.graph_options.state)}")
     if made.status != "complete":
         also = "; another model (--llm) may do better" if made.stopped in ("refused", "no_progress") else ""
         say(f"resume with: {_command(made, asked)}{also}")
@@ -186,11 +186,18 @@ def _finding_line(found: Finding) -> str:
 
 def _command(made: Asked, asked: Question) -> str:
     """Return the command that continues. If the limit on steps or calls was reached, the command doubles it."""
-    words = ["knotwork", "ask", str(asked.ground.graph), made.question, "--state", str(asked.ground.state)]
+    words = [
+        "knotwork",
+        "ask",
+        str(asked.graph_options.graph),
+        made.question,
+        "--state",
+        str(asked.graph_options.state),
+    ]
     if asked.llm is not None:
         words += ["--llm", asked.llm]
-    words += ["--force"] if asked.ground.force else []
-    words += ["--raw"] if asked.ground.raw else []
+    words += ["--force"] if asked.graph_options.force else []
+    words += ["--raw"] if asked.graph_options.raw else []
     words += _search_options(asked.search, made.stopped == "exhausted")
     if made.stopped in ("refused", "no_progress") and not str(asked.llm).startswith(("replay:", "record:")):
         words += ["--no-cache"]  # the cache would return the same answer for the same prompt

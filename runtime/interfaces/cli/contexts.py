@@ -76,7 +76,7 @@ class Contexts:
     _stream: BinaryIO | io.FileIO | None = None
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The file's name for display."""
         return "<stdin>" if self.name == STDIN else self.name
 
@@ -134,10 +134,12 @@ class Contexts:
             return f"nested more than {_DEEPEST} levels deep"
         if item.index == 0 and looks_like_a_seed(item.value):
             order = "run SEED CONTEXTS" if self.what == "contexts" else "compute SEED RESULTS"
-            raise Misused(f"{self.shown} is a Formula Seed, not {self.what}", f"the order is: knotwork seed {order}")
+            raise Misused(
+                f"{self.display_name} is a Formula Seed, not {self.what}", f"the order is: knotwork seed {order}"
+            )
         if item.index == 0 and self.what == "contexts" and "reviews" not in item.value and "extractions" in item.value:
-            hint = f"knotwork seed compute SEED {self.shown} computes again from them"
-            raise Misused(f"{self.shown} has results, not contexts", hint)
+            hint = f"knotwork seed compute SEED {self.display_name} computes again from them"
+            raise Misused(f"{self.display_name} has results, not contexts", hint)
         return ""
 
     def _not_json(self, looks_like: str) -> Misused:
@@ -145,7 +147,7 @@ class Contexts:
         hint = '{"name": "Cafe", "reviews": [{"text": "...", "stars": 4, "useful": 0, "date": "2026-01-31"}]}'
         if self.what == "results":
             hint = "seed run writes them: --format jsonl"
-        return Misused(f"{self.shown} is {what}; {self.what} are JSON objects, one a line", hint)
+        return Misused(f"{self.display_name} is {what}; {self.what} are JSON objects, one a line", hint)
 
 
 # Passes pending contexts to a run. Contexts from a file are read on demand; contexts from a pipe are read in a thread.

@@ -110,7 +110,7 @@ def one_line(text: str, style: str = "", indent: int = 0) -> Text:
     return Text(shown, style=style, overflow="ellipsis", no_wrap=True)
 
 
-def beside(rows: Sequence[tuple[Text, Text]], width: int) -> list[Text]:
+def aligned_columns(rows: Sequence[tuple[Text, Text]], width: int) -> list[Text]:
     """Return rows of two texts as lines of at most ``width`` cells; the second texts are aligned.
 
     The second texts take up to two thirds of the width, the first texts the rest.

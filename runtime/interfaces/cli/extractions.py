@@ -95,7 +95,7 @@ class Results:
         return Extracted(item.line, context, evolve(result, name=_name(given, context)), given)
 
     def _without_extractions(self, given: Mapping[str, Any]) -> str:
-        shown = self.items.shown
+        shown = self.items.display_name
         if "reviews" in given:
             hint = f"knotwork seed run SEED {shown} makes the extractions"
             raise Misused(f"{shown} has contexts, not extractions", hint)
@@ -112,7 +112,7 @@ class Results:
         fields = self.seed.field_by_name
         if have and fields and not any(key in fields for key in have):
             raise Misused(
-                f"{self.items.shown} belongs to another seed: it has {', '.join(have[:_TOLD])}",
+                f"{self.items.display_name} belongs to another seed: it has {', '.join(have[:_TOLD])}",
                 f"this seed extracts {', '.join(list(fields)[:_TOLD])}",
             )
 
@@ -127,7 +127,8 @@ class Results:
                 named = [each for each in self.known.values() if each.get("name") == name]
                 if not named:
                     raise Misused(
-                        f"{self.items.shown} has {name}, which the contexts lack", "use the two files of the same run"
+                        f"{self.items.display_name} has {name}, which the contexts lack",
+                        "use the two files of the same run",
                     )
                 found = named[0]
             return found
@@ -135,7 +136,7 @@ class Results:
         read = next((each.name for each in fields if each.namespace == "context"), None)
         if read is not None:
             raise Misused(
-                f"{self.seed.source.name} reads context.{read}, and {self.items.shown} has no contexts",
+                f"{self.seed.source.name} reads context.{read}, and {self.items.display_name} has no contexts",
                 "--contexts FILE names them",
             )
         return {"name": context} if isinstance(context, str) else {}
@@ -187,13 +188,15 @@ def choose_result(results: Results, wanted: str | None) -> tuple[Extracted, bool
         return numbered, False
     if first is None:
         raise Misused(
-            f"{results.items.shown} has no results",
+            f"{results.items.display_name} has no results",
             *(f"line {fault.line}: {fault.fault}" for fault in results.items.faults[:1]),
         )
     from ....lang.diagnostic import nearest
 
     near = nearest(str(wanted), names)
-    raise Misused(f"{results.items.shown} has no context {str(wanted)[:60]}", f"did you mean {near}?" if near else "")
+    raise Misused(
+        f"{results.items.display_name} has no context {str(wanted)[:60]}", f"did you mean {near}?" if near else ""
+    )
 
 
 # Reads and checks the seed of a command. A file of another kind is reported.

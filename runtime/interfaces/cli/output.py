@@ -67,11 +67,11 @@ def paint(text: str, style: str, on: bool = True) -> str:
 def write(text: str) -> None:
     """Write a result to stdout, with a line ending. On a terminal, control characters are shown as text, not executed."""
     if sys.stdout.isatty():
-        text = shown(text)
+        text = printable_text(text)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
-def shown(text: str) -> str:
+def printable_text(text: str) -> str:
     """Return ``text`` with visible control characters, except newlines and tabs: a model's answer must not move the cursor."""
     from ....lang.diagnostic import printable
 

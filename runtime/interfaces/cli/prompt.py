@@ -43,12 +43,12 @@ _TELLING = re.compile(r"(?:\A|_)(?:type|kind|label|labels|category|class|group)\
 _SPEC = 60
 
 
-def greet(ground: WorkspaceOptions, session: Session) -> None:
+def greet(options: WorkspaceOptions, session: Session) -> None:
     """Print the greeting: version, graph, state, model and a command to try."""
     say(f"knotwork {version('knotwork')}")
     for name, told in (
         ("graph", _graph(session)),
-        ("state", _state(ground, session)),
+        ("state", _state(options, session)),
         ("model", _model(session.model)),
     ):
         say(printable(f"  {name}  {told}"))
@@ -64,12 +64,12 @@ def _graph(session: Session) -> str:
     return f"{session.graph} · {counted}" if session.graph else counted
 
 
-def _state(ground: WorkspaceOptions, session: Session) -> str:
-    if ground.state is None:
+def _state(options: WorkspaceOptions, session: Session) -> str:
+    if options.state is None:
         return "in memory · --state DIR saves it"
     keys = [each.key for each in session.state.snapshot().declared()]
     more = f", and {len(keys) - LISTED:,} more" if len(keys) > LISTED else ""
-    return f"{ground.state} · {', '.join(keys[:LISTED])}{more}" if keys else f"{ground.state} · no keys declared"
+    return f"{options.state} · {', '.join(keys[:LISTED])}{more}" if keys else f"{options.state} · no keys declared"
 
 
 def _model(model: SessionModel) -> str:

@@ -20,7 +20,7 @@ from ...api.runs import DebugLog, level
 from ...events import Event, PhaseFinished, PhaseStarted, RepairAsked, StepFinished, ToolCalled, Warned
 from ...excerpts import clipped
 from .answer_view import event_note, figures
-from .display import Foot, beside, one_line
+from .display import Foot, aligned_columns, one_line
 from .output import Exit, cancelling, colour, is_terminal, json_text, paint, render, say, shell_command, write
 
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
@@ -204,7 +204,7 @@ class Screen(View):
         head.add_row(*cells, Text(clock(perf_counter() - self._began), style="dim"))
         if self._several:
             names = [one_line(f"R{row.number:02} {clipped(row.request, 60)}", "", 2) for row in rows[: self.MOST_ROWS]]
-            lines = beside(
+            lines = aligned_columns(
                 [(name, Text(row.progress, style="cyan")) for name, row in zip(names, rows, strict=False)], width
             )
         else:

@@ -28,7 +28,7 @@ from ...events import (
     PlanStarted,
     Warned,
 )
-from ..options import Ground, Limits, named_specs, open_models, opened
+from ..options import GraphOptions, Limits, named_specs, open_models, opened
 from .inputs import reached, show, telling
 from .output import Exit, Misused, cancelling, colour, complain, drawn, is_terminal, json_text, paint, say, write
 
@@ -137,7 +137,7 @@ class CommandLines:
 
 
 def _open(
-    ground: Ground,
+    graph_options: GraphOptions,
     llm: str | None,
     named: Mapping[str, str],
     limits: Limits,
@@ -155,7 +155,7 @@ def _open(
     def models() -> Models:
         return open_models(llm or (default_spec() if calls_model else None), named, limits, max_concurrency, warn)
 
-    return opened(ground.wanted(), models, telling(warn), needs_graph=True)
+    return opened(graph_options.workspace_options(), models, telling(warn), needs_graph=True)
 
 
 # The command ``run`` for a program or a plan.
@@ -184,7 +184,7 @@ def run_program(source: Source, language: Literal["gasl", "plan"], options: "Run
         events.subscribe(lines)
         note = lines.note
     workspace = _open(
-        options.ground, options.llm, named, options.limits, options.max_concurrency,
+        options.graph_options, options.llm, named, options.limits, options.max_concurrency,
         calls_model=read.calls_model, warn=lambda text: note(f"warning: {text}"),
     )  # fmt: skip
 
@@ -208,7 +208,7 @@ def run_program(source: Source, language: Literal["gasl", "plan"], options: "Run
             _write_value(records, options.form)
         sys.stdout.flush()
         planned = len(read.program.statements)
-        _summarize(records, planned, calls, workspace.state.hash, options.ground.state)
+        _summarize(records, planned, calls, workspace.state.hash, options.graph_options.state)
         return _exit_code(records, planned)
     finally:
         workspace.state.close()
@@ -242,7 +242,9 @@ def _summarize(
 # The command ``gasl`` runs GASL commands in order in one session, and shows the result of the last one.
 
 
-def run_commands(commands: Sequence[str], bare: Sequence[str], ground: Ground, llm: str | None, form: Form) -> int:
+def run_commands(
+    commands: Sequence[str], bare: Sequence[str], graph_options: GraphOptions, llm: str | None, form: Form
+) -> int:
     """Run the commands in order until one fails; return the exit code. ``bare``: commands that were given without ``-c``."""
     source = Source("\n".join(_usable(commands, bare)), "<command>")
     read = read_program(source)
@@ -254,7 +256,7 @@ def run_commands(commands: Sequence[str], bare: Sequence[str], ground: Ground, l
     events = Events()
     runs.subscribe_debug_log(events)
     workspace = _open(
-        ground, llm, {}, Limits(), 8, calls_model=read.calls_model, warn=lambda text: say(f"warning: {text}")
+        graph_options, llm, {}, Limits(), 8, calls_model=read.calls_model, warn=lambda text: say(f"warning: {text}")
     )
 
     executor = workspace.executor(events=events, max_concurrency=8)

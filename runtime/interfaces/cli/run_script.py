@@ -16,7 +16,7 @@ from ...api.figures import counted, dollars
 from ...api.lwt import UNKNOWN, UNKNOWN_END
 from ...events import Events
 from ...results import Run, ScriptError, StepResult, coercions, run_json
-from ..options import Ground, Limits, in_words_of_options, named_specs, open_models
+from ..options import GraphOptions, Limits, in_words_of_options, named_specs, open_models
 from .display import Display, RunFigures, RunScreen, StepLines
 from .inputs import Unreadable, raising, read_input, show, telling, warn
 from .output import (
@@ -29,9 +29,9 @@ from .output import (
     is_terminal,
     json_text,
     paint,
+    printable_text,
     say,
     shell_command,
-    shown,
     write,
 )
 
@@ -59,7 +59,7 @@ class RunOptions:
     all_steps: bool
     lenient: bool
     limits: Limits
-    ground: Ground = field(factory=Ground)
+    graph_options: GraphOptions = field(factory=GraphOptions)
     strict_types: bool = False
     max_steps: int = MAX_STEPS
 
@@ -68,7 +68,7 @@ class RunOptions:
         words = ["knotwork", "run", *([self.file] if self.file not in (None, "-") else []), "--resume", run_id]
         values = (
             ("--input", None if self.input_file == "-" else self.input_file), ("--llm", self.llm and model),
-            ("--graph", self.ground.graph), ("--state", self.ground.state), ("--chunks", self.ground.chunks),
+            ("--graph", self.graph_options.graph), ("--state", self.graph_options.state), ("--chunks", self.graph_options.chunks),
             *(("--model", named) for named in self.models),
             ("--max-steps", None if self.max_steps == MAX_STEPS else str(self.max_steps)),
         )  # fmt: skip
@@ -144,17 +144,17 @@ def refuse(checked: Checked, options: RunOptions) -> int:
 
 def _with_graph(options: RunOptions, checked: CheckedScript) -> RunOptions:
     """Return the options with the graph for the script's GASL steps: the given graph, or the graph that the state records."""
-    ground, name = options.ground, checked.source.name
+    graph_options, name = options.graph_options, checked.source.name
     if not checked.has_gasl_steps:
-        if ground.graph is not None or ground.state is not None:
+        if graph_options.graph is not None or graph_options.state is not None:
             warn(f"{name} has no GASL step: no graph and no state are opened")
-        return evolve(options, ground=Ground(query=ground.query))
-    graph = ground.graph or states.graph_of(ground.state, warn)
+        return evolve(options, graph_options=GraphOptions(query=graph_options.query))
+    graph = graph_options.graph or states.graph_of(graph_options.state, warn)
     if graph is None:
         raise Misused(f"{name} has GASL steps, which need a graph", "add --graph FILE")
-    if ground.state is not None and os.path.isfile(ground.state):
-        raise Misused(f"{ground.state} is a file; --state needs a directory")
-    return evolve(options, ground=evolve(ground, graph=graph))
+    if graph_options.state is not None and os.path.isfile(graph_options.state):
+        raise Misused(f"{graph_options.state} is a file; --state needs a directory")
+    return evolve(options, graph_options=evolve(graph_options, graph=graph))
 
 
 def _run(
@@ -190,7 +190,10 @@ def _run(
 
     try:
         # Open the graph first, so that no run folder is created if the graph can't be opened.
-        with in_words_of_options(), on_graph(options.ground.wanted(), models, events, telling(warn)) as workshop:
+        with (
+            in_words_of_options(),
+            on_graph(options.graph_options.workspace_options(), models, events, telling(warn)) as workshop,
+        ):
             recorder = _recorder(options, checked, value, stored, spec or "", named)
             if workshop is not None:
                 workshop.run_id = recorder.run_id
@@ -323,14 +326,14 @@ def _print_step(planned: "PlannedStep") -> None:
     if planned.source:
         print(f"    {_short(planned.source)}")
     if planned.result:
-        print(paint(f"    {_short(shown(planned.result))}", "dim", on))
+        print(paint(f"    {_short(printable_text(planned.result))}", "dim", on))
     if planned.fault:
-        print(f"    {paint('would fail', 'red', on)}: {shown(planned.fault)}")
+        print(f"    {paint('would fail', 'red', on)}: {printable_text(planned.fault)}")
     for each in planned.calls:
         if each.item is not None:
             print(paint(f"    item {each.item}", "dim", on))
         if each.fault:
-            print(f"    {paint('would fail', 'red', on)}: {shown(each.fault)}")
+            print(f"    {paint('would fail', 'red', on)}: {printable_text(each.fault)}")
         texts = {**{name: f"{name}: {text}" for name, text in each.options.items() if text}, "prompt": each.prompt}
         for name in ("system", "prompt", "format", "criteria"):
             if texts.get(name):
@@ -348,5 +351,5 @@ def _short(text: str) -> str:
 def _with_marks(text: str, on: bool) -> str:
     """Return a prompt. Its unknown parts are shown between « and », in colour if ``on`` is true."""
     parts = text.replace(UNKNOWN_END, UNKNOWN).split(UNKNOWN)
-    clean = [shown(part) if sys.stdout.isatty() else part for part in parts]
+    clean = [printable_text(part) if sys.stdout.isatty() else part for part in parts]
     return "".join(paint(f"«{part}»", "yellow", on) if number % 2 else part for number, part in enumerate(clean))

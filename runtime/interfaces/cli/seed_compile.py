@@ -35,8 +35,7 @@ from ...excerpts import clipped
 from .answer_view import figures
 from .contexts import Contexts
 from .inputs import STDIN, Unreadable, only_one_stdin, reached, read_source, show, writable
-from .output import Exit, Misused, cancelling, colour, complain, paint, say, write
-from .output import shown as for_terminal
+from .output import Exit, Misused, cancelling, colour, complain, paint, printable_text, say, write
 from .result_file import same_file
 
 # The output during and after a compilation: a few lines on stderr for each of the three steps.
@@ -117,7 +116,7 @@ def show_draft(made: Compiled) -> None:
     if draft is None:
         return
     say(f"the best draft of the {_NAMES[draft.phase]}:")
-    say(for_terminal(draft.text[:_DRAFT]))
+    say(printable_text(draft.text[:_DRAFT]))
     if len(draft.text) > _DRAFT:
         say(f"… and {len(draft.text) - _DRAFT:,} characters more")
     say()
@@ -243,9 +242,9 @@ def _contexts(name: str | None) -> list[object] | None:
     found: list[object] = [item.value for item in islice(contexts, _CONTEXTS)]
     if contexts.faults:
         fault = contexts.faults[0]
-        raise Misused(f"--example: {contexts.shown}, line {fault.line}: {fault.fault}")
+        raise Misused(f"--example: {contexts.display_name}, line {fault.line}: {fault.fault}")
     if not found:
-        raise Misused(f"--example: {contexts.shown} has no contexts")
+        raise Misused(f"--example: {contexts.display_name} has no contexts")
     return found
 
 

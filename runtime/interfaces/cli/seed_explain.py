@@ -73,9 +73,9 @@ def show_sensitivity(
     except Unreadable as error:
         return report_errors(Checked((error.diagnostic,), error.source), "nothing was read")
     for fault in read.items.faults:
-        say(printable(f"{read.items.shown}, line {fault.line}: {fault.fault}"))
+        say(printable(f"{read.items.display_name}, line {fault.line}: {fault.fault}"))
     if not count:
-        complain(f"{read.items.shown} has no results")
+        complain(f"{read.items.display_name} has no results")
         return Exit.FAILED if read.items.faults else Exit.USAGE
     return Exit.PARTIAL if read.items.faults else Exit.DONE
 
@@ -259,9 +259,9 @@ def _finish(read: Results, tally: Tally, out: str | None) -> int:
     tally.report_incomplete()
     faults = read.items.faults
     for fault in faults:
-        say(printable(f"{read.items.shown}, line {fault.line}: {fault.fault}"))
-    if not tally.done:
-        complain(f"{read.items.shown} has no results")
+        say(printable(f"{read.items.display_name}, line {fault.line}: {fault.fault}"))
+    if not tally.finished_count:
+        complain(f"{read.items.display_name} has no results")
         return Exit.FAILED if faults else Exit.USAGE
     status = "partial" if faults and tally.status == "complete" else tally.status
     style = {"complete": "green", "partial": "yellow", "failed": "red"}[status]

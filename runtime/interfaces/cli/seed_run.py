@@ -86,7 +86,7 @@ class Results:
     def refuse(self, item: Item) -> None:
         """Process an invalid context: write a failed result for it."""
         name = item.value.get("name") if isinstance(item.value, dict) else ""
-        error = ResultError("", "context", f"{self.feed.contexts.shown}, line {item.line}: {item.fault}")
+        error = ResultError("", "context", f"{self.feed.contexts.display_name}, line {item.line}: {item.fault}")
         self._put(SeedResult(name if isinstance(name, str) else "", item.index, "failed", errors=(error,)).as_json())
 
     def _put(self, document: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ def write_estimate(seed: FormulaSeed, feed: Feed, model: str, price: Any, form: 
         _print(seed, found)
     sys.stdout.flush()
     for fault in faults:
-        say(printable(f"{feed.contexts.shown}, line {fault.line}: {fault.fault}"))
+        say(printable(f"{feed.contexts.display_name}, line {fault.line}: {fault.fault}"))
     for warning in found.warnings[:_WARNINGS]:
         say(printable(f"warning: {warning}"))
     if len(found.warnings) > _WARNINGS:

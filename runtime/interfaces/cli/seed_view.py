@@ -41,27 +41,27 @@ class Tally:
             self._incomplete_results.append((result["status"], _first_fault(result)))
 
     @property
-    def done(self) -> int:
+    def finished_count(self) -> int:
         """Number of contexts with a result."""
         return self.statuses.total() + self.before
 
     @property
     def status(self) -> Literal["complete", "partial", "failed"]:
         """The status of the run: "complete" if every context is complete, "failed" if every context failed, otherwise "partial"."""
-        if self.statuses["complete"] + self.before == self.done:
+        if self.statuses["complete"] + self.before == self.finished_count:
             return "complete"
-        return "failed" if self.statuses["failed"] == self.done else "partial"
+        return "failed" if self.statuses["failed"] == self.finished_count else "partial"
 
     def line(self) -> str:
         """Return the progress as one short line."""
-        parts = [counted(self.done, "context"), *self._incomplete()]
+        parts = [counted(self.finished_count, "context"), *self._incomplete()]
         if self.calls.calls:
             parts.append(self.calls.line())
         return " · ".join(parts)
 
     def contexts(self) -> str:
         """Return a text with the numbers of complete, partial and failed contexts."""
-        parts = [f"{self.statuses['complete'] + self.before:,} of {counted(self.done, 'context')} complete"]
+        parts = [f"{self.statuses['complete'] + self.before:,} of {counted(self.finished_count, 'context')} complete"]
         return " · ".join([*parts, *self._incomplete(), *([f"{self.before:,} from before"] if self.before else [])])
 
     def figures(self) -> str:

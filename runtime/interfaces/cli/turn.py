@@ -25,7 +25,7 @@ from ...api.session_data import NOTHING, Outcome, Page, Status
 from ...events import Event
 from ...runs.event_log import DebugLog, level
 from ..repl import SessionOptions
-from ..repl.tables import Form, Lines, shown
+from ..repl.tables import Form, Lines, value_lines
 from ..signals import SignalCount, staged_interrupts
 from .display import Foot, one_line
 from .inputs import Unreadable, read_source, show
@@ -140,7 +140,7 @@ class Screen:
         if self._settings.mode != "auto":
             form = self._settings.mode
         width = get_terminal_size().columns if on_terminal and form == "table" else None
-        lines = shown(value, form, width, safe=sys.stdout.isatty())
+        lines = value_lines(value, form, width, safe=sys.stdout.isatty())
         if lines.head and width is not None and colour(sys.stdout):
             lines = evolve(lines, head=(paint(lines.head[0], "bold"), *lines.head[1:]))
         if self._pager is not None and on_terminal:
@@ -164,7 +164,7 @@ class Screen:
                 ".mode auto chooses the format by the name",
             )
             return False
-        lines = shown(value, form, None, safe=False)
+        lines = value_lines(value, form, None, safe=False)
         try:
             written, several = append(lines, form, path, stopped)
         except OtherColumns as error:
@@ -309,7 +309,7 @@ class Working:
     def _drawn(self) -> Any:
         work = self._work
         head = Table.grid(padding=(0, 1))
-        calls = " · ".join(part for part in (work.waiting, work.asked) if part)
+        calls = " · ".join(part for part in (work.waiting, work.call_summary) if part)
         head.add_row(
             self._foot.spinner, one_line(work.text, "bold"), Text(work.clock, style="dim"), Text(calls),
             Text("Ctrl-C cancels", style="dim"),

@@ -121,14 +121,14 @@ def uvicorn_config(app: ASGIApp, *, head_seconds: float, idle: int, lifespan: Li
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which calls ``ready`` when it accepts requests, and ``heard`` for each signal. Create it in its event loop."""
+    """uvicorn's server, which calls ``ready`` when it accepts requests, and ``on_signal`` for each signal. Create it in its event loop."""
 
     def __init__(
-        self, config: uvicorn.Config, ready: Callable[[], None], heard: "Callable[[Server, int], None]"
+        self, config: uvicorn.Config, ready: Callable[[], None], on_signal: "Callable[[Server, int], None]"
     ) -> None:
         super().__init__(config)
         self._ready = ready
-        self._heard = heard
+        self._on_signal = on_signal
         self._loop = asyncio.get_running_loop()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -138,7 +138,7 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal. uvicorn would raise the signal again at the end; here it does not, because the shutdown is orderly."""
-        self._loop.call_soon_threadsafe(self._heard, self, sig)
+        self._loop.call_soon_threadsafe(self._on_signal, self, sig)
 
 
 def stop(server: Server, number: int) -> None:

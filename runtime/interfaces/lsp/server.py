@@ -135,9 +135,9 @@ class Publisher:
         work.running, work.again, work.since = True, False, None
         snapshot, known = document.snapshot(), self.known(document)
         future = asyncio.get_running_loop().run_in_executor(self.executor, _check, work, snapshot, known)
-        future.add_done_callback(lambda done: self._done(document, work, snapshot, done))
+        future.add_done_callback(lambda done: self._check_finished(document, work, snapshot, done))
 
-    def _done(
+    def _check_finished(
         self, document: Document, work: _PublishedText, snapshot: Snapshot, done: "asyncio.Future[Findings]"
     ) -> None:
         work.running = False
@@ -270,7 +270,7 @@ class KnotworkServer(LanguageServer):
 
     def settings_of(self, document: Document) -> Settings:
         """Return the settings that apply to a document."""
-        return self.settings.beside(document.path, document.language)
+        return self.settings.for_file(document.path, document.language)
 
     def known(self, document: Document) -> Known:
         """Return the workspace data for a document."""

@@ -44,7 +44,7 @@ class Settings:
     delay: float = _DELAY
     docs: str | None = None
 
-    def beside(self, path: Path | None, language: Language | None) -> "Settings":
+    def for_file(self, path: Path | None, language: Language | None) -> "Settings":
         """Return the settings for the file ``path``. If the state or the input is missing, look for it next to ``path``.
 
         ``NAME.state`` is used for ``NAME.gasl``, and ``NAME.input.json`` for ``NAME.lwt`` and ``NAME.seed.json``.

@@ -130,15 +130,15 @@ async def read(uri: str, workspace: ServerWorkspace) -> Read:
         _, text_of, kind = _FIXED[folder]
         return Read(uri, kind, await asyncio.to_thread(text_of, name))
     if folder == "state" and name:
-        return _written(uri, _key(unquote(name), await workspace.current(), workspace))
+        return _json_resource(uri, _key(unquote(name), await workspace.current(), workspace))
     if uri == f"{_ROOT}state":
-        return _written(uri, _state(await workspace.current(), workspace))
+        return _json_resource(uri, _state(await workspace.current(), workspace))
     if uri == f"{_ROOT}graph" and workspace.adapter is not None:
-        return _written(uri, await _graph(workspace))
+        return _json_resource(uri, await _graph(workspace))
     raise Unknown
 
 
-def _written(uri: str, value: Any) -> Read:
+def _json_resource(uri: str, value: Any) -> Read:
     return Read(uri, JSON, orjson.dumps(storable(value), option=orjson.OPT_INDENT_2).decode())
 
 

@@ -128,7 +128,7 @@ def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
         if why := unknown(request.name, workspace):
             raise MCPError(INVALID_PARAMS, why)
         sent = await call_tool(
-            request.name, request.arguments, workspace, _who(context), context.session.report_progress
+            request.name, request.arguments, workspace, _client_id(context), context.session.report_progress
         )
         return CallToolResult(
             content=[TextContent(text=sent.text)], structured_content=sent.structure, is_error=sent.failed
@@ -210,7 +210,7 @@ def _arguments(named: Mapping[str, str]) -> list[PromptArgument]:
     return [PromptArgument(name=name, description=says, required=True) for name, says in named.items()]
 
 
-def _who(context: _Context) -> str:
+def _client_id(context: _Context) -> str:
     """Return the caller's id: over HTTP the id that the access checks have set, otherwise ``LOCAL`` for all callers."""
     state = getattr(context.request, "state", None)
     client = getattr(state, "who", None)

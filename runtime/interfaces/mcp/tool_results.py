@@ -35,7 +35,7 @@ Text = Annotated[str, Field(max_length=LONGEST)]
 """A string of limited length."""
 
 
-class Asked(BaseModel):
+class CallError(BaseModel):
     """Why a call failed."""
 
     kind: Kind = Field(
@@ -51,7 +51,7 @@ class Asked(BaseModel):
 class Result(BaseModel):
     """The result of a tool. A failed call (``isError``) has only ``error``."""
 
-    error: Asked | None = None
+    error: CallError | None = None
 
 
 class Span(BaseModel):

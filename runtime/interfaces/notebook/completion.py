@@ -123,7 +123,7 @@ class MagicCompleter:
         """Return the completions at the cursor. After these magics, Python's own completions are suppressed."""
         text = context.full_text
         at = sum(len(line) + 1 for line in text.split("\n")[: context.cursor_line]) + context.cursor_position
-        found, begin = _found(text, at, self._notebook, self._line_magics)
+        found, begin = _completions_at(text, at, self._notebook, self._line_magics)
         return SimpleMatcherResult(
             completions=found, matched_fragment=text[begin:at] if begin >= 0 else "", suppress=begin >= 0, ordered=True
         )
@@ -140,7 +140,7 @@ def unregister(shell: InteractiveShell) -> None:
     matchers[:] = [each for each in matchers if not isinstance(each, MagicCompleter)]
 
 
-def _found(
+def _completions_at(
     text: str, at: int, notebook: NotebookSession, line_magics: LineMagics
 ) -> tuple[Sequence[SimpleCompletion], int]:
     """Return the completions at the cursor, and the start of the replaced text: -1 outside of these magics."""

@@ -11,7 +11,7 @@ from ....lang.source import Source
 from ...api.session import DisplaySettings
 from ...api.session_data import NOTHING, Outcome, Page, Table
 from ..repl.dot_commands import DOT_COMMANDS
-from ..repl.tables import Form, flat, is_numeric, shown, table_of
+from ..repl.tables import Form, flat, is_numeric, table_of, value_lines
 
 # Replaces dot commands in messages with their notebook form: ``%kw log`` instead of ``.log``.
 
@@ -197,7 +197,7 @@ def _cell(value: Any) -> str:
 
 def _value_text(value: Any, settings: DisplaySettings) -> str:
     form = _form(settings)
-    lines = shown(value, form, _WIDTH if form == "table" else None, safe=True)
+    lines = value_lines(value, form, _WIDTH if form == "table" else None, safe=True)
     most = _ROWS if lines.noun == "row" else 1_000
     parts = [*lines.head, *(line for number in range(min(lines.count, most)) for line in lines.part(number))]
     if lines.count > most:

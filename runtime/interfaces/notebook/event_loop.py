@@ -217,7 +217,9 @@ class Progress:
         self._last = perf_counter()
         work, steps = self._work, self._work.steps
         running = ", ".join(f"({step})" for step, _ in steps[:_STEPS]) if len(steps) > 1 else ""
-        bundle = _bundle(work.text, work.clock, work.waiting, running, work.asked, self._note, "interrupt cancels")
+        bundle = _bundle(
+            work.text, work.clock, work.waiting, running, work.call_summary, self._note, "interrupt cancels"
+        )
         if self._handle is None:
             self._handle = self._place(bundle)
         else:

@@ -196,16 +196,16 @@ def evidence_svg(drawing: Drawing) -> str:
     label = f"{len(spots)} nodes and {count} edge{'' if count == 1 else 's'} named by the findings"
     lines += _svg(left, top, max(right, right_end) - left, low - top + (28 if legend else 0), label)
     for line in drawing.lines:
-        title = f"<title>{_shown(line.title)}</title>" if line.title else ""
+        title = f"<title>{_svg_text(line.title)}</title>" if line.title else ""
         lines.append(
             f'<line x1="{line.x1 * wide:.1f}" y1="{line.y1 * high:.1f}" x2="{line.x2 * wide:.1f}" y2="{line.y2 * high:.1f}"'
             f' stroke="currentColor" stroke-opacity=".45">{title}</line>'
         )
     for spot in spots:
         lines.append(
-            f'<g><title>{_shown(spot.title)}</title><circle cx="{spot.x:.1f}" cy="{spot.y:.1f}" r="7" fill="{_COLOURS[spot.colour]}"/>'
+            f'<g><title>{_svg_text(spot.title)}</title><circle cx="{spot.x:.1f}" cy="{spot.y:.1f}" r="7" fill="{_COLOURS[spot.colour]}"/>'
             f'<text x="{spot.label_x:.1f}" y="{spot.label_y:.1f}" text-anchor="{spot.anchor}" {_FONT} fill="currentColor">'
-            f"{_shown(spot.label)}</text></g>"
+            f"{_svg_text(spot.label)}</text></g>"
         )
     return "\n".join([*lines, *legend, "</svg>"])
 
@@ -239,5 +239,5 @@ def _legend(kinds: Sequence[tuple[str, int]], left: float, y: float) -> tuple[li
     return lines, left
 
 
-def _shown(text: str) -> str:
+def _svg_text(text: str) -> str:
     return escape(printable(text))

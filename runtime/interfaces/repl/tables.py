@@ -235,7 +235,7 @@ class Lines:
             yield from self.part(number)
 
 
-def shown(value: Any, form: Form, width: int | None, *, safe: bool) -> Lines:
+def value_lines(value: Any, form: Form, width: int | None, *, safe: bool) -> Lines:
     """Return the lines of a value. ``width`` is the terminal's width; None allows lines of any length.
 
     With ``safe``, terminal control characters are escaped. Otherwise JSON, CSV and strings are unchanged, for use by programs.

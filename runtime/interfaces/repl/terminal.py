@@ -204,7 +204,7 @@ class PromptCompleter(Completer):
         if not document.text.strip():
             fix = self._fix()
             if fix:
-                yield Completion(fix, -len(text), display=_shown(fix), display_meta="the fix")
+                yield Completion(fix, -len(text), display=_menu_text(fix), display_meta="the fix")
                 return
         named = _DOT.match(text)
         if named is not None:
@@ -266,7 +266,7 @@ class PromptCompleter(Completer):
         found = dot_fault(text) if whole[0].language == "dot" else check(whole[0], self._session)
         mended = None if found is None else found.fixed_text
         if mended is not None and mended.strip() != text.strip():
-            yield Completion(mended, -document.cursor_position, display=_shown(mended), display_meta="the fix")
+            yield Completion(mended, -document.cursor_position, display=_menu_text(mended), display_meta="the fix")
 
     def _dot_completions(self, dot: DotCommand, rest: str, event: CompleteEvent) -> Iterator[Completion]:
         if dot.takes == "file":
@@ -286,10 +286,10 @@ class PromptCompleter(Completer):
 
 
 def _completion(text: str, start: int, detail: str, shown: str = "") -> Completion:
-    return Completion(text, start, display=_shown(shown or text), display_meta=_shown(detail))
+    return Completion(text, start, display=_menu_text(shown or text), display_meta=_menu_text(detail))
 
 
-def _shown(text: str) -> str:
+def _menu_text(text: str) -> str:
     """Return ``text`` as one line for a menu: safe for the terminal, and shortened."""
     flat = printable(" ".join(text.split()))
     return flat if len(flat) <= _DETAIL else flat[: _DETAIL - 1] + "…"

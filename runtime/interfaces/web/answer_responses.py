@@ -264,7 +264,7 @@ class GenerateAnswerRequest(BaseModel):
     template: str = Field(default="default", max_length=200, description="The name of a prompt template")
 
 
-class _Told(BaseModel):
+class _ExtensibleResponse(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
@@ -322,7 +322,7 @@ class IterationData(CandidateData):
     seconds: float
 
 
-class RunMetadata(_Told):
+class RunMetadata(_ExtensibleResponse):
     """The metadata of a run."""
 
     run: str = Field(description="The run's id")

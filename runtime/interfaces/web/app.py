@@ -132,13 +132,13 @@ _WITH_BODY = {
 def describe(app: FastAPI) -> None:
     """Make ``app`` serve the OpenAPI document at /openapi.json."""
 
-    def made() -> dict[str, Any]:
+    def openapi_document() -> dict[str, Any]:
         if app.openapi_schema is None:
             document = get_openapi(title="knotwork", version=__version__, description=_ABOUT, routes=app.routes)
             app.openapi_schema = _with_problems(document)
         return app.openapi_schema
 
-    app.openapi = made  # type: ignore[method-assign]
+    app.openapi = openapi_document  # type: ignore[method-assign]
 
 
 def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
@@ -228,7 +228,7 @@ async def _serve(settings: ServerSettings, made: socket.socket, ready: Callable[
     app = create_app(settings)
     config = uvicorn_config(app, head_seconds=settings.limits.body_seconds, idle=_IDLE, lifespan="off")
     async with app.router.lifespan_context(app):
-        server = Server(config, ready, _Ending(app, settings.grace).heard)
+        server = Server(config, ready, _Ending(app, settings.grace).handle_signal)
         await server.serve([made])
     return not server.force_exit
 
@@ -241,7 +241,7 @@ class _Ending:
         self._grace = grace
         self._under_way: asyncio.Task[None] | None = None
 
-    def heard(self, server: Server, number: int) -> None:
+    def handle_signal(self, server: Server, number: int) -> None:
         """Start the shutdown; if the shutdown has already started, cut it short."""
         gate = self._application.state.parts.gate
         if self._under_way is None:

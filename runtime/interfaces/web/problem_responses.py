@@ -73,11 +73,11 @@ def _methods(request: Request) -> list[str]:
     asked = {name: request.scope[name] for name in ("type", "path", "root_path", "headers")}
     routes = request.app.routes
 
-    def taken(method: str) -> bool:
+    def is_allowed(method: str) -> bool:
         as_routed = "GET" if method == "HEAD" else method  # ``app.Heads`` serves HEAD with GET
         return any(route.matches(asked | {"method": as_routed})[0] is Match.FULL for route in routes)
 
-    return [method for method in _METHODS if taken(method)]
+    return [method for method in _METHODS if is_allowed(method)]
 
 
 def invalid(errors: Sequence[Mapping[str, Any]], found: int | None = None) -> Problem:

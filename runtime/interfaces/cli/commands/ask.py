@@ -153,14 +153,14 @@ def ask(
 
     Example: knotwork ask nx:les_miserables "Who meets the most people?" --state run/ --llm openai:gpt-5-mini
     """
-    from ...options import Ground, Limits
+    from ...options import GraphOptions, Limits
     from ..ask_run import run
     from ..ask_summary import Question, Searched
 
     limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
     return run(
         Question(
-            question, Ground(graph, state, chunks, question, force, raw), llm, max_steps, max_repairs, prompt_characters, time_limit, again,
-            output_format, max_concurrency, limits, Searched(search, width, branching, depth, value, enough, tree),
+            question, GraphOptions(graph, state, chunks, question, force, raw), llm, max_steps, max_repairs, prompt_characters, time_limit,
+            again, output_format, max_concurrency, limits, Searched(search, width, branching, depth, value, enough, tree),
         )
     )  # fmt: skip

@@ -29,9 +29,9 @@ def gasl(
 
     Example: knotwork gasl -c 'FIND nodes WHERE degree > 20 AS hubs' --graph nx:les_miserables
     """
-    from ...options import Ground
+    from ...options import GraphOptions
     from ..run_program import run_commands
 
     return run_commands(
-        commands or [], bare or [], Ground(graph, state, chunks, force=force, raw=raw), llm, output_format
+        commands or [], bare or [], GraphOptions(graph, state, chunks, force=force, raw=raw), llm, output_format
     )

@@ -98,14 +98,14 @@ def run(
     Example: knotwork run cafes.lwt --input request.json
     """
     from ....api.checks import Checked
-    from ...options import Ground, Limits
+    from ...options import GraphOptions, Limits
     from ..inputs import Unreadable, only_one_stdin, read_source, required
     from ..run_script import RunOptions, refuse, run_script
 
     options = RunOptions(
         file, input_file, llm, tuple(model or ()), output_format, resume, force, dry_run, schedule, max_concurrency,
         all_steps, lenient, Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache),
-        Ground(graph, state, chunks, query, force, raw), strict_types, max_steps,
+        GraphOptions(graph, state, chunks, query, force, raw), strict_types, max_steps,
     )  # fmt: skip
     if file is None:
         if resume is None:

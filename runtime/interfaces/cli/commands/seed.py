@@ -130,7 +130,7 @@ def run(
     feed = Feed(Contexts(contexts))
     try:
         if not feed.look():
-            raise Misused(f"{feed.contexts.shown} has no contexts")
+            raise Misused(f"{feed.contexts.display_name} has no contexts")
     except Unreadable as error:
         return report_errors(Checked((error.diagnostic,), error.source))
     if dry_run:
