@@ -171,7 +171,7 @@ class JSONStateStore:
         return state
 
     def _settle(self, now: Moment) -> None:
-        """Make ``now`` the working and the committed moment, without staged changes."""
+        """Make ``now`` the working moment, without staged changes."""
         self._now = now
         self._staged = []
         self._rolled_back = set()
