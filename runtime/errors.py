@@ -33,7 +33,7 @@ class Misused(Exception):
         self.hint = hint
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a short form of ``value`` for a message."""
     try:
         return f"{value!r:.60}"
@@ -68,13 +68,13 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
-def whole(least: int, most: float = float("inf")) -> Callable[[Any, Any, Any], None]:
+def whole_number_validator(least: int, most: float = float("inf")) -> Callable[[Any, Any, Any], None]:
     """Return an attrs validator that raises ``RequestError`` unless the value is a whole number from ``least`` to ``most``."""
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
         if type(value) is not int or not least <= value <= most:
             limit = f"of at least {least:,}" if most == float("inf") else f"from {least:,} to {most:,}"
-            raise RequestError(attribute.name, f"{shown(value)} is not a whole number {limit}")
+            raise RequestError(attribute.name, f"{short_repr(value)} is not a whole number {limit}")
 
     return check
 
@@ -82,7 +82,7 @@ def whole(least: int, most: float = float("inf")) -> Callable[[Any, Any, Any], N
 def share(instance: Any, attribute: Any, value: Any) -> None:
     """Raise ``RequestError`` unless ``value`` is a number from 0.0 to 1.0. This function is an attrs validator."""
     if not is_number(value) or not 0 <= value <= 1:
-        raise RequestError(attribute.name, f"{shown(value)} is not a number from 0.0 to 1.0")
+        raise RequestError(attribute.name, f"{short_repr(value)} is not a number from 0.0 to 1.0")
 
 
 def or_none(validator: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, Any], None]:

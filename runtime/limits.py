@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from attrs import define, field
 
 from ..lang.diagnostic import nearest
-from .errors import RequestError, is_number, shown
+from .errors import RequestError, is_number, short_repr
 from .events import Events
 
 OPTIONS = ("temperature", "max_tokens", "stop", "seed", "timeout", "retries")
@@ -30,7 +30,7 @@ def call_options(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         fits, wanted = _VALUES[name]
         if not fits(value):
-            raise RequestError(name, f"{shown(value)} is not a {wanted}")
+            raise RequestError(name, f"{short_repr(value)} is not a {wanted}")
     return options
 
 
@@ -39,7 +39,7 @@ def check_limits(given: Mapping[str, Any]) -> None:
     for name, (fits, wanted) in _LIMITS.items():
         value = given.get(name)
         if value is not None and not fits(value):
-            raise RequestError(name, f"{shown(value)} is not a {wanted}")
+            raise RequestError(name, f"{short_repr(value)} is not a {wanted}")
 
 
 def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
@@ -58,7 +58,7 @@ def checked_time_limit(given: Any) -> float | None:
     if given is None:
         return None
     if not is_number(given) or not given > 0:
-        raise RequestError("time_limit", f"{shown(given)} is not a number of seconds above 0")
+        raise RequestError("time_limit", f"{short_repr(given)} is not a number of seconds above 0")
     return None if given > 1e9 else float(given)
 
 

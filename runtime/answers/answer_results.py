@@ -17,7 +17,7 @@ from attrs import asdict, field, frozen
 
 from ...adapters.llm import Usage
 from ...lang.errors import KnotworkError
-from ..errors import RequestError, check_pairs, check_text, share, whole
+from ..errors import RequestError, check_pairs, check_text, share, whole_number_validator
 from ..results import NO_USAGE, usage_json
 
 if TYPE_CHECKING:
@@ -237,10 +237,10 @@ class AnswerRequest:
     instruct: str = field(validator=_text)
     resp_format: str = field(default="", validator=_text)
     eval_crit: str = field(default="", validator=_text)
-    iter_max: int = field(default=3, validator=whole(1, ITERATIONS))
+    iter_max: int = field(default=3, validator=whole_number_validator(1, ITERATIONS))
     score_threshold: float = field(default=0.8, validator=share)
-    attempts: int = field(default=1, validator=whole(1, ATTEMPTS))
-    judges: int = field(default=1, validator=whole(0, JUDGES))
+    attempts: int = field(default=1, validator=whole_number_validator(1, ATTEMPTS))
+    judges: int = field(default=1, validator=whole_number_validator(0, JUDGES))
     checks: tuple[str, ...] = field(default=(), converter=_listed, validator=_texts)
     template: str = field(default="default", validator=_text)
 

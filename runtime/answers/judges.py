@@ -19,7 +19,7 @@ from ...adapters.llm.json_schema import read_json
 from ...lang.answers import read_object
 from ...lang.coercion import Fit, as_value
 from ...lang.literals import Unreadable
-from ..errors import shown
+from ..errors import short_repr
 from ..excerpts import fenced, filled
 from ..models.caller import Asker, Losses, Spent
 from ..results import Failed, StepFailed
@@ -85,7 +85,7 @@ def read_score(value: Any, scale: Literal["unit", "ten"] = "unit") -> float | st
         return number / 10
     wanted = "a number from 0.0 to 1.0" if scale == "unit" else "a whole number from 0 to 10"
     example = " (0.9 for nine tenths)" if scale == "unit" and number is not None and number > 1 else ""
-    return f"$.score is {shown(value)}; the scale is {wanted}{example}"
+    return f"$.score is {short_repr(value)}; the scale is {wanted}{example}"
 
 
 _SHARE = re.compile(

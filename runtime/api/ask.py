@@ -98,7 +98,7 @@ async def ask(
     """
     from attrs import evolve
 
-    from ..errors import RequestError, shown
+    from ..errors import RequestError, short_repr
     from ..limits import call_options, check_limits, check_listeners
     from ..loops.traversal.loop import room_for, traverse
     from ..loops.traversal.planner import highest
@@ -112,7 +112,7 @@ async def ask(
     check_limits(limits)
     check_listeners(events, cancel)
     if type(max_concurrency) is not int or max_concurrency < 1:
-        raise RequestError("max_concurrency", f"{shown(max_concurrency)} is not a whole number of at least 1")
+        raise RequestError("max_concurrency", f"{short_repr(max_concurrency)} is not a whole number of at least 1")
     if options is not None and not isinstance(options, Mapping):
         raise RequestError(
             "options", f"options by name are wanted, not {type(options).__name__}", '{"temperature": 0.2}'

@@ -80,12 +80,12 @@ class ModelOpener:
         max_concurrency: int | None = None, environ: Mapping[str, str] = os.environ,
     ) -> None:  # fmt: skip
         from ...adapters.llm.budget import Ledger, Price
-        from ..errors import RequestError, shown
+        from ..errors import RequestError, short_repr
         from ..limits import check_limits
 
         check_limits({"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost})
         if rate is not None and not (type(rate) in (int, float) and 0 < rate < math.inf):
-            raise RequestError("rate", f"{shown(rate)} is not a number of calls a minute", "a number over 0")
+            raise RequestError("rate", f"{short_repr(rate)} is not a number of calls a minute", "a number over 0")
         self._price = price if price is None or isinstance(price, Price) else Price(*_two(price))
         self._rate = rate
         self._cache = cache if cache is None or isinstance(cache, bool) else file_of("cache", cache)
@@ -210,12 +210,12 @@ class Clients:
 
 def _two(price: Any) -> tuple[float, float]:
     """Return the two numbers of a price. Raises ``RequestError``."""
-    from ..errors import RequestError, shown
+    from ..errors import RequestError, short_repr
 
     two = tuple(price) if isinstance(price, tuple | list) else ()
     if len(two) != 2 or not all(type(each) in (int, float) and 0 <= each < math.inf for each in two):
         hint = "US dollars for a million prompt and completion tokens: (0.25, 2)"
-        raise RequestError("price", f"{shown(price)} is not a pair of prices", hint)
+        raise RequestError("price", f"{short_repr(price)} is not a pair of prices", hint)
     return two[0], two[1]
 
 

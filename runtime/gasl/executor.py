@@ -21,7 +21,7 @@ from ...lang.diagnostic import Diagnostic, all_as_json, has_errors
 from ...lang.parse.gasl import parse_command
 from ...lang.source import Source
 from ...lang.trees.gasl import Cancel, Program, bound_variables
-from ..errors import shown
+from ..errors import short_repr
 from ..events import Events, PlanFinished, PlanStarted, Warned
 from ..excerpts import cut
 from .dispatcher import CommandDispatcher
@@ -309,7 +309,7 @@ class GASLExecutor:
         ``most`` steps without an answer, and when a step closes the executor.
         """
         if type(most) is not int or most < 1:
-            raise ExecutionError(f"most is a whole number of at least 1, not {shown(most)}")
+            raise ExecutionError(f"most is a whole number of at least 1, not {short_repr(most)}")
         last: Sequence[ExecutionRecord] = ()
         for _ in range(most):
             self._stepping = True

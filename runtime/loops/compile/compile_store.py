@@ -26,7 +26,7 @@ from ....adapters.llm.strict_schema import bounded_form
 from ....adapters.sqlite_store import Values, value_table
 from ....lang.diagnostic import Diagnostic, as_json, compatible
 from ....lang.source import Source
-from ...errors import check_text, whole
+from ...errors import check_text, whole_number_validator
 from ...excerpts import clipped, fenced, fill, read_prompt
 from ...runs.journal import COMPILE, RunRecorder, begin, figures, hash_of
 from .compile_results import PHASES, Compiled, Phase
@@ -185,7 +185,7 @@ class CompileRequest:
 
     task: str = field(validator=_task)
     name: str = field(default="", validator=_task_name)
-    repairs: int = field(default=REPAIRS, validator=whole(0, MOST_REPAIRS))
+    repairs: int = field(default=REPAIRS, validator=whole_number_validator(0, MOST_REPAIRS))
 
 
 class CompileRecorder(RunRecorder):

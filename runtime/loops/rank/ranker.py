@@ -10,7 +10,7 @@ from attrs import define, field
 
 from ....adapters.llm.strict_schema import Means
 from ...answers.answer_results import LONGEST
-from ...errors import RequestError, check_text, whole
+from ...errors import RequestError, check_text, whole_number_validator
 from ...events import Events
 from ...limits import Deadline, checked_time_limit
 from ...models.caller import Caller, Losses, Spent
@@ -76,8 +76,8 @@ class Work:
 
     items: Sequence[Any] = field(repr=False)
     beside: Mapping[str, Any] = field(repr=False)
-    max_iterations: int = field(default=MAX_ITERATIONS, validator=whole(1, ITERATIONS))
-    max_concurrency: int = field(default=8, validator=whole(1))
+    max_iterations: int = field(default=MAX_ITERATIONS, validator=whole_number_validator(1, ITERATIONS))
+    max_concurrency: int = field(default=8, validator=whole_number_validator(1))
     options: Mapping[str, Any] = field(factory=dict)
     time_limit: float | None = field(default=None, converter=checked_time_limit)
     means: Means = NONE

@@ -16,7 +16,7 @@ from ....adapters.llm import LLMError, Usage
 from ....adapters.llm.json_schema import json_words
 from ....adapters.state import Snapshot, StateStore
 from ....lang.errors import KnotworkError
-from ...errors import RequestError, is_number, or_none, shown, whole
+from ...errors import RequestError, is_number, or_none, short_repr, whole_number_validator
 from ...excerpts import clipped
 from ...gasl.records import ExecutionRecord
 from ...models.caller import HOPELESS, Spent
@@ -242,12 +242,12 @@ MOST_CALLS = 500
 
 def _positive(budget: "Budget", attribute: Any, value: Any) -> None:
     if value is not None and not (is_number(value) and value >= 0):
-        raise RequestError(attribute.name, f"{shown(value)} is not a number of at least 0")
+        raise RequestError(attribute.name, f"{short_repr(value)} is not a number of at least 0")
 
 
 def _event(budget: "Budget", attribute: Any, value: Any) -> None:
     if value is not None and not isinstance(value, asyncio.Event):
-        raise RequestError(attribute.name, f"expected an asyncio.Event, not {shown(value)}")
+        raise RequestError(attribute.name, f"expected an asyncio.Event, not {short_repr(value)}")
 
 
 @frozen
@@ -259,9 +259,9 @@ class Budget:
     limits allow. ``time_limit`` (seconds) and ``cancel`` stop work in progress.
     """
 
-    max_steps: int | None = field(default=50, validator=or_none(whole(0)))
-    max_calls: int | None = field(default=MOST_CALLS, validator=or_none(whole(0)))
-    max_tokens: int | None = field(default=None, validator=or_none(whole(0)))
+    max_steps: int | None = field(default=50, validator=or_none(whole_number_validator(0)))
+    max_calls: int | None = field(default=MOST_CALLS, validator=or_none(whole_number_validator(0)))
+    max_tokens: int | None = field(default=None, validator=or_none(whole_number_validator(0)))
     max_cost: float | None = field(default=None, validator=_positive)
     time_limit: float | None = field(default=None, validator=_positive)
     cancel: asyncio.Event | None = field(default=None, eq=False, validator=_event)

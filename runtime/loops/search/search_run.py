@@ -10,7 +10,7 @@ from attrs import field, fields_dict, frozen
 from ....adapters.llm import Usage
 from ....adapters.state import StateStore
 from ....lang.errors import KnotworkError
-from ...errors import RequestError, is_number, or_none, share, shown, whole
+from ...errors import RequestError, is_number, or_none, share, short_repr, whole_number_validator
 from ...events import Events
 from ...limits import Deadline
 from ...models.caller import Spent
@@ -25,17 +25,19 @@ Strategy: TypeAlias = Literal["greedy", "beam", "mcts"]
 
 def _strategy_name(settings: "Settings", attribute: Any, value: Any) -> None:
     if value not in get_args(Strategy):
-        raise RequestError("strategy", f"unknown strategy {shown(value)}", f"one of {', '.join(get_args(Strategy))}")
+        raise RequestError(
+            "strategy", f"unknown strategy {short_repr(value)}", f"one of {', '.join(get_args(Strategy))}"
+        )
 
 
 def _exploration(settings: "Settings", attribute: Any, value: Any) -> None:
     if not (is_number(value) and 0 <= value < inf):
-        raise RequestError("exploration", f"{shown(value)} is not a number of at least 0")
+        raise RequestError("exploration", f"{short_repr(value)} is not a number of at least 0")
 
 
 def _boolean(settings: "Settings", attribute: Any, value: Any) -> None:
     if type(value) is not bool:
-        raise RequestError(attribute.name, f"expected True or False, not {shown(value)}")
+        raise RequestError(attribute.name, f"expected True or False, not {short_repr(value)}")
 
 
 @frozen
@@ -53,15 +55,15 @@ class Settings:
     """
 
     strategy: Strategy = field(default="greedy", validator=_strategy_name)
-    width: int = field(default=3, validator=whole(1))
-    branching: int = field(default=8, validator=whole(1))
-    max_depth: int = field(default=20, validator=whole(1))
+    width: int = field(default=3, validator=whole_number_validator(1))
+    branching: int = field(default=8, validator=whole_number_validator(1))
+    max_depth: int = field(default=20, validator=whole_number_validator(1))
     enough: float | None = field(default=1.0, validator=or_none(share))
-    seed: int = field(default=0, validator=whole(-(2**63)))
+    seed: int = field(default=0, validator=whole_number_validator(-(2**63)))
     exploration: float = field(default=0.5, validator=_exploration)
-    batch: int = field(default=1, validator=whole(1))
-    rollout_depth: int = field(default=0, validator=whole(0))
-    at_once: int = field(default=4, validator=whole(1))
+    batch: int = field(default=1, validator=whole_number_validator(1))
+    rollout_depth: int = field(default=0, validator=whole_number_validator(0))
+    at_once: int = field(default=4, validator=whole_number_validator(1))
     answers: bool = field(default=False, validator=_boolean)
     outcomes: bool = field(default=False, validator=_boolean)
 
@@ -143,9 +145,9 @@ async def search(
     """
     chosen = _settings(settings)
     if budget is not None and not isinstance(budget, Budget):
-        raise RequestError("budget", f"expected a Budget, not {shown(budget)}")
+        raise RequestError("budget", f"expected a Budget, not {short_repr(budget)}")
     if rollout is not None and not hasattr(rollout, "choose"):
-        raise RequestError("rollout", f"{shown(rollout)} has no method `async choose(node, known, random)`")
+        raise RequestError("rollout", f"{short_repr(rollout)} has no method `async choose(node, known, random)`")
     meter = Meter(budget or Budget(), spent if spent is not None else Spent())
     # Proposers and plans have separate gates, because a proposer may wait for a plan that it runs itself.
     steps = Steps(as_opening(opener), meter, asyncio.Semaphore(chosen.at_once), chosen.outcomes)
@@ -178,7 +180,7 @@ def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
     if isinstance(given, Settings):
         return given
     if given is not None and not isinstance(given, Mapping):
-        raise RequestError("settings", f"expected Settings or settings by name, not {shown(given)}")
+        raise RequestError("settings", f"expected Settings or settings by name, not {short_repr(given)}")
     if unknown := sorted(set(map(str, given or {})) - set(fields_dict(Settings))):
         raise RequestError("settings", f"unknown setting {', '.join(unknown)}")
     return Settings(**(given or {}))

@@ -16,7 +16,7 @@ from random import Random
 
 from attrs import define, field
 
-from ...errors import shown
+from ...errors import short_repr
 from .growth import GrowingTree
 from .nodes import Action, Branch, Node, way_to
 from .policies import Rollout, cancellation_as_error
@@ -183,7 +183,7 @@ class MCTS:
             with cancellation_as_error():
                 chosen = await self.rollout.choose(node, known, random)
             if chosen is not None and not isinstance(chosen, Action):
-                raise TypeError(f"expected an Action or None, not {shown(chosen)}")
+                raise TypeError(f"expected an Action or None, not {short_repr(chosen)}")
             return chosen
         except Exception as error:  # a failing custom policy ends its rollout
             self.growing.failed(f"a rollout from state {node.number} ended", error)

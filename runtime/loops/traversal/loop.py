@@ -14,7 +14,7 @@ from attrs import asdict, define, evolve, field
 
 from ....adapters.llm import LLM
 from ....adapters.llm.strict_schema import means_of
-from ...errors import shown
+from ...errors import short_repr
 from ...events import DecisionMade, Event, HypothesisFormed, PhaseFinished, PhaseStarted, Warned
 from ...gasl import GASLExecutor, PlanError
 from ...gasl.records import ContextStore, ExecutionRecord, as_history, plan_status
@@ -206,7 +206,7 @@ class Loop:
             chosen = told
         if type(chosen) is not int or not 0 <= chosen < len(proposal.actions):
             self.warn(
-                f"step {number}: choose returned {shown(chosen)}, which is not the index of one of {len(proposal.actions)} plans: "
+                f"step {number}: choose returned {short_repr(chosen)}, which is not the index of one of {len(proposal.actions)} plans: "
                 "the most confident plan is used"
             )
             chosen = highest(proposal.actions, Position(self.executor, planner, tuple(self.steps), number))

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from attrs import asdict, evolve, field, fields_dict, frozen
 
 from ....adapters.llm import Usage
-from ...errors import RequestError, check_text, shown, whole
+from ...errors import RequestError, check_text, short_repr, whole_number_validator
 from ...limits import checked_time_limit
 from ...results import usage_json
 from ..search import Filled, Rollout, Settings, Tree
@@ -198,9 +198,9 @@ class Bounds:
     one step. ``prompt_characters`` is the maximum length of one prompt. ``time_limit`` is in seconds, for one attempt.
     """
 
-    max_steps: int = field(default=12, validator=whole(1))
-    max_repairs: int = field(default=2, validator=whole(0, MOST_REPAIRS))
-    prompt_characters: int = field(default=MOST_CHARACTERS, validator=whole(_LEAST))
+    max_steps: int = field(default=12, validator=whole_number_validator(1))
+    max_repairs: int = field(default=2, validator=whole_number_validator(0, MOST_REPAIRS))
+    prompt_characters: int = field(default=MOST_CHARACTERS, validator=whole_number_validator(_LEAST))
     time_limit: float | None = field(default=None, converter=checked_time_limit)
 
 
@@ -262,17 +262,19 @@ def search_request(search: Any, value: Any = None, rollout: Rollout | None = Non
         except (TypeError, ValueError) as error:
             raise RequestError("search", str(error)) from None
     if not isinstance(given, Settings):
-        raise RequestError("search", f"{shown(search)} is neither a strategy nor settings of a search")
+        raise RequestError("search", f"{short_repr(search)} is neither a strategy nor settings of a search")
     if isinstance(value, str):
         if value not in get_args(Worth):
-            raise RequestError("value", f"{shown(value)} is not one of {', '.join(get_args(Worth))}")
+            raise RequestError("value", f"{short_repr(value)} is not one of {', '.join(get_args(Worth))}")
         value = Filled() if value == "filled" else None
     elif value is not None and not callable(value) and not hasattr(value, "value"):
         raise RequestError(
             "value",
-            f"{shown(value)} does not rate states",
+            f"{short_repr(value)} does not rate states",
             "give a function of a node, or an object with `value(node)`",
         )
     if rollout is not None and not hasattr(rollout, "choose"):
-        raise RequestError("rollout", f"{shown(rollout)} has no method choose", "`async choose(node, known, random)`")
+        raise RequestError(
+            "rollout", f"{short_repr(rollout)} has no method choose", "`async choose(node, known, random)`"
+        )
     return SearchRequest(evolve(given, answers=True, outcomes=True), value, rollout)
