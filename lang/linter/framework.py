@@ -157,7 +157,7 @@ def silence(
     finder.block(items, ())
     starts = sorted(finder.by_start)
     kept = [each for each in found if not _silenced(each, finder.by_start, starts)]
-    for ignore in finder.found:
+    for ignore in finder.ignores:
         kept += _unused(ignore, language, context)
     return kept
 
@@ -183,7 +183,7 @@ class _Finder:
     language: Commented
     last: int
     """The end of the last item of the whole text."""
-    found: list[_Ignore] = field(factory=list)
+    ignores: list[_Ignore] = field(factory=list)
     by_start: dict[int, list[_Ignore]] = field(factory=dict)
 
     def block(self, items: Sequence[Node], around: tuple[_Ignore, ...]) -> None:
@@ -207,7 +207,7 @@ class _Finder:
             elif match := _IGNORE.match(getattr(item, "text", "")):
                 codes = [code.strip().upper() for code in (match["codes"] or "").split(",")]
                 ignore = _Ignore(item.span, tuple(code for code in codes if code))
-                self.found.append(ignore)
+                self.ignores.append(ignore)
                 if self.language.is_trailing(item) and behind is not None:
                     ignore.target = behind
                     self.by_start.setdefault(behind.span.start, []).append(ignore)

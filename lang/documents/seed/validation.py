@@ -245,13 +245,13 @@ class Shapes:
     root: JsonNode
     outputs: str
     found: list[Diagnostic]
-    told: int = 0
+    reported: int = 0
     """Number of misfits reported so far, including renamed keys."""
 
     @property
     def has_enough(self) -> bool:
         """Return whether the limit of reported misfits is reached."""
-        return self.told >= _MOST
+        return self.reported >= _MOST
 
     def fits(self, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
         """Report all misfits of ``node``, and return True if there are none."""
@@ -295,7 +295,7 @@ class Shapes:
 
     def _tell(self, misfit: Misfit) -> None:
         kind = misfit.kind
-        self.told += 1
+        self.reported += 1
         last = misfit.path[-1] if misfit.path else ""
         place = "filter.match" if tuple(misfit.path) == ("filter", "match") else str(last)
         if kind == "value" and place in _CHOICES:

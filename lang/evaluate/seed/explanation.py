@@ -184,20 +184,20 @@ def explain(
     if name not in seed.step_by_name:
         near = nearest(name, seed.step_by_name)
         raise ValueError(f"the seed has no step {name}" + (f"; did you mean {near}?" if near else ""))
-    told = _steps_in_display_order(seed, name)
-    return Explanation(name, len(rows), _Explainer(seed, rows, context, told, computed).explained())
+    steps = _steps_in_display_order(seed, name)
+    return Explanation(name, len(rows), _Explainer(seed, rows, context, steps, computed).explained())
 
 
 def _steps_in_display_order(seed: FormulaSeed, name: str) -> dict[str, SeedStep]:
     """Return the step ``name`` and all its dependencies in display order: depth first, each step at its first mention."""
-    told: dict[str, SeedStep] = {}
+    steps: dict[str, SeedStep] = {}
     stack = [name]
     while stack:
         current = stack.pop()
-        if current not in told and current in seed.step_by_name:
-            told[current] = seed.step_by_name[current]
-            stack += reversed(needs(told[current]))
-    return told
+        if current not in steps and current in seed.step_by_name:
+            steps[current] = seed.step_by_name[current]
+            stack += reversed(needs(steps[current]))
+    return steps
 
 
 class _Explainer:
@@ -206,48 +206,48 @@ class _Explainer:
         seed: FormulaSeed,
         rows: Sequence[Row],
         context: Mapping[str, Any],
-        told: Mapping[str, SeedStep],
+        steps: Mapping[str, SeedStep],
         computed: Computed | None,
     ) -> None:
-        self.told = told
+        self.steps = steps
         self.context = context
-        self.run = Interpreter(attrs.evolve(seed, steps=tuple(s for s in seed.steps if s.name in told)), rows, context)
+        self.run = Interpreter(attrs.evolve(seed, steps=tuple(s for s in seed.steps if s.name in steps)), rows, context)
         self.computed = self.run.computed() if computed is None else self.run.resumed(computed)
         self.errors = {error.step: error.message for error in self.computed.errors}
 
     def explained(self) -> tuple[StepExplanation, ...]:
-        return tuple(map(self._step, self.told.values()))
+        return tuple(map(self._step, self.steps.values()))
 
     def _step(self, step: SeedStep) -> StepExplanation:
-        told = StepExplanation(
+        explanation = StepExplanation(
             step.name,
             step_in_words(step),
             _KINDS[type(step)],
             value=self.computed.values.get(step.name),
             error=self.errors.get(step.name, ""),
             operands=tuple(self._operands(step)),
-            needs=tuple(need for need in needs(step) if need in self.told),
+            needs=tuple(need for need in needs(step) if need in self.steps),
         )
-        if told.error:
-            return told
+        if explanation.error:
+            return explanation
         self.run.meter = Meter(self.run.meter.limits)  # the repeated computation must stay within the limits
         match step:
             case DefineFilter():
                 used = tuple((index, True) for index, holds in enumerate(self.run.filters[step.name]) if holds)
-                return attrs.evolve(told, selections=(Selection("", used, _reads(parts(step))),))
+                return attrs.evolve(explanation, selections=(Selection("", used, _reads(parts(step))),))
             case Aggregate():
                 gave = step.element is not None
                 selection = Selection("", tuple(self.run.elements(step)), _reads(parts(step)), gave)
-                return attrs.evolve(told, selections=(selection,))
+                return attrs.evolve(explanation, selections=(selection,))
             case Case():
-                return attrs.evolve(told, rule=self._rule(step))
+                return attrs.evolve(explanation, rule=self._rule(step))
             case Lookup():
                 positions = Table.of(step).matching(self.run.evaluated(step.source), self.run.meter)
-                return attrs.evolve(told, matched=tuple(step.table[position] for position in positions))
+                return attrs.evolve(explanation, matched=tuple(step.table[position] for position in positions))
             case Formula():
-                return attrs.evolve(told, selections=tuple(self._comprehensions(step.expr)))
+                return attrs.evolve(explanation, selections=tuple(self._comprehensions(step.expr)))
             case _:
-                return told
+                return explanation
 
     def _operands(self, step: SeedStep) -> Iterator[tuple[str, Any]]:
         """Yield the name and value of each computed value and each context field that ``step`` uses, each once."""
@@ -355,15 +355,15 @@ def as_text(explanation: Explanation, rows: Sequence[Row], *, reviews: int = 5) 
     """
     steps = {step.name: step for step in explanation.steps}
     lines: list[str] = []
-    told: set[str] = set()
+    rendered: set[str] = set()
     stack = [(explanation.name, 0)]
     while stack:
         name, depth = stack.pop()
         step, indent = steps[name], "  " * min(depth, _DEEPEST)
-        if name in told:
+        if name in rendered:
             lines.append(f"{indent}{_head(step)} (see above)")
             continue
-        told.add(name)
+        rendered.add(name)
         lines += [f"{indent}{_head(step)}", *(f"{indent}  {line}" for line in _body(step, explanation, rows, reviews))]
         stack += [(need, depth + 1) for need in reversed(step.needs)]
     return "\n".join(printable(line if len(line) <= _LINE else line[: _LINE - 1] + "…") for line in lines)

@@ -222,8 +222,8 @@ class _Emitter:
         if step.operation == "sum":
             return self.writer.result(_sum(name, kind if kind.numeric else CHECKED))
         if not kind.numeric:
-            asked = self.writer.ask(_aggregator(step), Code(name, ANYTHING))
-            return self.writer.result(asked)
+            code = self.writer.ask(_aggregator(step), Code(name, ANYTHING))
+            return self.writer.result(code)
         try:
             checked_result(step.default)
         except ExprError:

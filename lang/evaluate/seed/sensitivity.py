@@ -99,16 +99,16 @@ def sensitivity(
     """
     reference = Interpreter(seed, rows, context)
     before = reference.computed()
-    asked = _checked_outputs(seed, before, outputs)
+    checked = _checked_outputs(seed, before, outputs)
     trials = _trials(seed, rows)
     most = max(_LEAST, _STEPS // max(1, reference.spent)) if limit is None else max(0, limit)
     computing = run or Compute.of(seed).run
     flips = []
     for trial in trials[:most]:
-        changes = _changes(asked, before, computing(_changed(rows, trial), context))
+        changes = _changes(checked, before, computing(_changed(rows, trial), context))
         if changes:
             flips.append(Flip(trial.index, changes, trial.field, trial.before, trial.after, trial.same))
-    return Sensitivity(tuple(sorted(flips, key=_effect)), asked, min(most, len(trials)), len(trials))
+    return Sensitivity(tuple(sorted(flips, key=_effect)), checked, min(most, len(trials)), len(trials))
 
 
 def _checked_outputs(seed: FormulaSeed, before: Computed, outputs: Sequence[str] | None) -> tuple[str, ...]:
@@ -202,11 +202,11 @@ def _changed(rows: Sequence[Row], trial: _Trial) -> list[Row]:
     return [*before, {**row, "extraction": {**row["extraction"], trial.field: trial.after}}, *after]
 
 
-def _changes(asked: Sequence[str], before: Computed, after: Computed) -> tuple[OutputChange, ...]:
+def _changes(outputs: Sequence[str], before: Computed, after: Computed) -> tuple[OutputChange, ...]:
     was, has = _reasons(before), _reasons(after)
     made = (
         OutputChange(name, before.values.get(name), after.values.get(name), was.get(name, ""), has.get(name, ""))
-        for name in asked
+        for name in outputs
     )
     return tuple(
         change

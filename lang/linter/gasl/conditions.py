@@ -262,11 +262,11 @@ def field_without_item(context: Context) -> Iterator[Diagnostic]:
             for leaf in leaves(condition):
                 field = leaf.test.left
                 if isinstance(field, Field):
-                    meant = _variable_text(context, step, field, leaf.test)
+                    variable = _variable_text(context, step, field, leaf.test)
                     message = f"{'.'.join(field.path)[:80]} is a field, but this condition has no item"
-                    edits = [Edit(field.span, meant)] if field.path[0] in context.bound_names else []
+                    edits = [Edit(field.span, variable)] if field.path[0] in context.bound_names else []
                     yield context.diagnostic(
-                        "GASL068", message, field.span, f"write a variable as {meant}", edits=edits
+                        "GASL068", message, field.span, f"write a variable as {variable}", edits=edits
                     )
 
 

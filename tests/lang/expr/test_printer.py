@@ -39,7 +39,7 @@ def test_what_is_printed_is_read_again(tree: Expr) -> None:
 def test_the_tolerant_reading_finds_nothing_wrong_with_what_is_right(tree: Expr) -> None:
     reader = Reader(format_expr(tree))
     assert reader.read_expression() == tree
-    assert reader.found == []
+    assert reader.faults == []
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class Cursor:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found: list[FoundFault] = []
+        self.faults: list[FoundFault] = []
         self.pieces = cut(text, self.add)
         self.at = 0
         self.depth = 0
@@ -108,7 +108,7 @@ class Cursor:
 
     def add(self, found: Fault) -> None:
         """Add a fault."""
-        self.found.append(FoundFault(found.diagnostic))
+        self.faults.append(FoundFault(found.diagnostic))
 
     def fault(self, code: str, message: str, span: Span, *hints: str, edits: tuple[Edit, ...] = ()) -> None:
         """Report a fault over ``span``, with the edits that fix it."""
@@ -127,7 +127,7 @@ class Cursor:
     def rewrite(self, code: str, message: str, span: Span, node: Expr, *hints: str) -> Expr:
         """Report a fault at ``span`` whose fix replaces the text at ``node.span`` with the text of ``node``; return ``node``."""
         found = fault(code, message, span.start, span.end, *hints).diagnostic
-        self.found.append(FoundFault(found, node.span, node))
+        self.faults.append(FoundFault(found, node.span, node))
         return node
 
     def hole(self, start: int | None = None) -> Expr:
@@ -190,7 +190,7 @@ class Cursor:
     def unexpected(self) -> None:
         """Report that the current piece is misplaced."""
         piece = self.peek()
-        if any(known.diagnostic.span == piece.span for known in self.found[-3:]):
+        if any(known.diagnostic.span == piece.span for known in self.faults[-3:]):
             return
         self.fault("EXPR001", f"unexpected {shortened(piece.text)}", piece.span)
 

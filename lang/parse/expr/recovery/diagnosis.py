@@ -96,17 +96,17 @@ def _read(text: str) -> tuple[list[FoundFault], Expr | None]:
         tree = reader.read_expression()
     except TooDeep as found:
         return [_too_deep(found.args[0])], None
-    sure = complete(tree) and all(one.diagnostic.edits or one.rewritten is not None for one in reader.found)
+    sure = complete(tree) and all(one.diagnostic.edits or one.rewritten is not None for one in reader.faults)
     if reader.unclosed:
-        reader.found.append(_unclosed_brackets(reader))
+        reader.faults.append(_unclosed_brackets(reader))
     if not sure:
-        return reader.found, None
+        return reader.faults, None
     if depth(tree) > MAX_DEPTH:
-        return [*reader.found, _too_deep(tree.span)], None
+        return [*reader.faults, _too_deep(tree.span)], None
     if levels(tree) > MOST_LEVELS:
         message = f"comprehensions are nested more than {MOST_LEVELS} levels deep"
-        return [*reader.found, FoundFault(fault("EXPR030", message, tree.span.start, tree.span.end).diagnostic)], None
-    return reader.found, tree
+        return [*reader.faults, FoundFault(fault("EXPR030", message, tree.span.start, tree.span.end).diagnostic)], None
+    return reader.faults, tree
 
 
 def _unclosed_brackets(reader: Reader) -> FoundFault:
@@ -117,11 +117,11 @@ def _unclosed_brackets(reader: Reader) -> FoundFault:
     while end and reader.peek().kind == "end" and reader.text[end - 1 : end].isspace():
         end -= 1
     hint = f"write {shortened(closers)} where it ends"
-    strings = list(reader.found)
-    for at, one in enumerate(reader.found):  # a string that ends there is closed first
+    strings = list(reader.faults)
+    for at, one in enumerate(reader.faults):  # a string that ends there is closed first
         if one.diagnostic.edits and one.diagnostic.edits[-1].span == Span(end, end):
             closers = one.diagnostic.edits[-1].text + closers
-            reader.found[at] = FoundFault(evolve(one.diagnostic, edits=()))
+            reader.faults[at] = FoundFault(evolve(one.diagnostic, edits=()))
     message = f"{opened[0].text} is not closed"
     # Brackets after an unclosed string could be part of that string.
     is_open = any(each.diagnostic.code == "EXPR004" and not each.diagnostic.edits for each in strings)

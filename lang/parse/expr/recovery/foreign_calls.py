@@ -160,7 +160,7 @@ def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False)
                 good = False
         if not r.accept(","):
             break
-    where = len(positional) == 1 and bool(r.found) and r.found[-1].part == positional[0].span
+    where = len(positional) == 1 and bool(r.faults) and r.faults[-1].part == positional[0].span
     closing = r.close(opening)
     return Arguments(tuple(positional), tuple(keywords.items()), tuple(names), closing.end, good, where)
 
