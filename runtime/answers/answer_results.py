@@ -1,7 +1,7 @@
 """Request and results of an iterative answer: evaluations, iterations, the whole result and its JSON.
 
 See ``docs/design/loops.md#iterative-answers``. Scores are 0.0 to 1.0. Costs are in US dollars, None if unknown; times are in
-seconds. ``Answered.as_json`` has the shape of ``GenerateAnswerResponse`` in the original specification (seed 004)::
+seconds. ``Answered.as_json`` has the shape of ``GenerateAnswerResponse`` in the original specification of iterative answers::
 
     {"final_answer", "iterations": [{"answer", "evaluation": {"score", "meets_criteria", "evaluation_reasoning",
       "improvement_suggestions"} | null, "iteration_number", "error": {"stage", "kind", "message", "hint"} | null,
@@ -193,7 +193,7 @@ def points(score: float, threshold: float) -> str:
     return texts[0] if score >= threshold else next(below, texts[-1])
 
 
-# The request of an iterative answer: the parameters of the original specification (seed 004), with the same names, defaults and limits,
+# The request of an iterative answer: the parameters of the original specification, with the same names, defaults and limits,
 # and additional parameters.
 
 ITERATIONS = 10

@@ -159,14 +159,11 @@ class CheckedProgram(Checked):
     @property
     def calls_model(self) -> bool:
         """Whether a command of the program may call a model."""
-        return any(map(_calls_model, self.program.items))
+        from ...lang.trees import walk
+        from ...lang.trees.gasl import Analyze, Classify, Process
 
-
-def _calls_model(tree: Any) -> bool:
-    from ...lang.trees import walk
-    from ...lang.trees.gasl import Analyze, Classify, Process
-
-    return any(isinstance(node, Process | Classify | Analyze) for node in walk(tree))
+        nodes = (node for item in self.program.items for node in walk(item))
+        return any(isinstance(node, Process | Classify | Analyze) for node in nodes)
 
 
 @frozen

@@ -1,6 +1,6 @@
 """The logs of a run: subscribers that write the run's events to a file, or print them. See ``docs/design/models.md#debug-log``.
 
-Levels of the debug log (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the original specification, seed 001): 0 nothing, 1 phases and the
+Levels of the debug log (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the original specification): 0 nothing, 1 phases and the
 result, 2 each step, 3 complete prompts and answers. A line is ``[HH:MM:SS.mmm] [P3:R00] text``; P is the number of the phase (3:
 execution of a script), R the number of the request.
 """

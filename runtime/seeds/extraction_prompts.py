@@ -1,6 +1,6 @@
 """The prompts that a seed sends for one review, the JSON Schema of the answer, and the functions that read the answer.
 
-Both forms of a seed are supported: the formula form with its own prompt (seed 000), and the form without a prompt (seed 002).
+Both forms of a seed are supported: the formula form with its own prompt, and the form without a prompt.
 
 A review is data: it is placed between fences that it can't contain (or, for a choice, on a separate line) and inserted in a single
 pass, so that its text is never read as a placeholder.

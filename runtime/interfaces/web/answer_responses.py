@@ -143,7 +143,7 @@ def last_event(run: StoredRun) -> tuple[str, dict[str, Any] | Problem]:
 
 
 # The pydantic models of requests and responses. Unknown names are refused and types are not converted: "3" is not an integer, and
-# ``true`` is not a number. The parameters of the original specification (seed 004) have their original bounds, defaults and descriptions.
+# ``true`` is not a number. The parameters of the original specification have their original bounds, defaults and descriptions.
 
 CHECKS = 20
 """Maximum number of checks in a request."""
