@@ -159,11 +159,13 @@ class CheckedProgram(Checked):
     @property
     def calls_model(self) -> bool:
         """Whether a command of the program may call a model."""
-        from ...lang.trees import walk
-        from ...lang.trees.gasl import Analyze, Classify, Process
+        return any(map(_calls_model, self.program.items))
 
-        nodes = (node for item in self.program.items for node in walk(item))
-        return any(isinstance(node, Process | Classify | Analyze) for node in nodes)
+
+def _calls_model(tree: Any) -> bool:
+    from ...lang.trees import gasl, walk
+
+    return any(isinstance(node, gasl.Process | gasl.Classify | gasl.Analyze) for node in walk(tree))
 
 
 @frozen
