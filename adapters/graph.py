@@ -23,8 +23,8 @@ __all__ = [
     "AdapterError",
     "Caps",
     "Direction",
-    "Found",
     "GraphAdapter",
+    "GraphResult",
     "Item",
     "NodeId",
     "Plan",
@@ -97,7 +97,7 @@ MOST_TEXTS = 200_000
 
 
 @frozen
-class Found:
+class GraphResult:
     """The result of a search. ``items`` may be lazy: a sequence that creates items on access.
 
     ``caps_hit`` names the caps (fields of ``Caps``, or "MAXLEN") that cut the result short; a LIMIT is not a cap. ``used``
@@ -112,7 +112,7 @@ class Found:
 
 @frozen
 class Plan:
-    """The way a search would run, for EXPLAIN: ``used`` as in ``Found``, the estimated number of rows, and notes as strings."""
+    """The way a search would run, for EXPLAIN: ``used`` as in ``GraphResult``, the estimated number of rows, and notes as strings."""
 
     used: str
     rows: int
@@ -161,7 +161,7 @@ class GraphAdapter(Protocol):
         order: Sequence[Order] = (),
         limit: int | None = None,
         caps: Caps = DEFAULT_CAPS,
-    ) -> Found:
+    ) -> GraphResult:
         """Find nodes, sorted by ``order`` with null last; without ``order``, the results are in the graph's own order."""
         ...
 
@@ -172,7 +172,7 @@ class GraphAdapter(Protocol):
         order: Sequence[Order] = (),
         limit: int | None = None,
         caps: Caps = DEFAULT_CAPS,
-    ) -> Found:
+    ) -> GraphResult:
         """Find edges. The arguments are those of ``nodes``."""
         ...
 
@@ -187,7 +187,7 @@ class GraphAdapter(Protocol):
         limit: int | None = None,
         max_length: int | None = None,
         caps: Caps = DEFAULT_CAPS,
-    ) -> Found:
+    ) -> GraphResult:
         """Find simple paths (start ≠ end) of at most ``max_length`` edges, shorter first; directed if the graph is directed.
 
         The default of ``max_length`` is ``caps.max_path_length``; with ``shortest`` the length is unlimited by default. If the
@@ -207,11 +207,11 @@ class GraphAdapter(Protocol):
         depth: int = 1,
         direction: Direction = "out",
         caps: Caps = DEFAULT_CAPS,
-    ) -> Found:
+    ) -> GraphResult:
         """Return the nodes reached in 1 to ``depth`` edges that satisfy ``via``, nearest first; ``starts`` are not included."""
         ...
 
-    def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
+    def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> GraphResult:
         """Return one item with the nodes and edges within ``radius`` edges of a center, in either direction.
 
         The item has the form ``{"nodes": [node...], "edges": [edge...]}``.
@@ -225,11 +225,13 @@ class GraphAdapter(Protocol):
         *,
         via: Condition | None = None,
         caps: Caps = DEFAULT_CAPS,
-    ) -> Found:
+    ) -> GraphResult:
         """Return the edges between a node of ``left`` and a node of ``right``, in either direction."""
         ...
 
-    def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
+    def measure(
+        self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS
+    ) -> GraphResult:
         """Return ``{"id", algorithm: value}`` for each node, or for each of ``among``; ``measures`` lists the algorithms."""
         ...
 

@@ -15,7 +15,19 @@ from blake3 import blake3
 from ...lang.catalogue.schema import Attribute
 from ...lang.trees.conditions import Comparison, Condition, Constant, Field, Or
 from ...lang.trees.gasl import Order
-from ..graph import DEFAULT_CAPS, MOST_TEXTS, AdapterError, Caps, Direction, Found, Item, NodeId, Plan, Schema, tree_of
+from ..graph import (
+    DEFAULT_CAPS,
+    MOST_TEXTS,
+    AdapterError,
+    Caps,
+    Direction,
+    GraphResult,
+    Item,
+    NodeId,
+    Plan,
+    Schema,
+    tree_of,
+)
 from .find import MISSING, find, find_node, plan_of
 from .rows import item_value, json_value, node_id, node_item, reserved
 from .tables import Computed, computed, forget
@@ -67,7 +79,7 @@ class NetworkXAdapter:
 
     def get_node(self, name_or_id: NodeId) -> Item | None:
         """Return the node with this id, else the node with this name, label or title; None if no node or several match."""
-        node = find_node(self.graph, self._kept(), name_or_id)
+        node = find_node(self.graph, self._computed(), name_or_id)
         if node is not MISSING:
             return node_item(node, self.graph.nodes[node])
         if not isinstance(name_or_id, str):
@@ -79,13 +91,13 @@ class NetworkXAdapter:
     @property
     def schema(self) -> Schema:
         """The summary of the graph, computed once."""
-        return self._kept().part("schema", lambda: summarise(self.graph, self.name))
+        return self._computed().part("schema", lambda: summarise(self.graph, self.name))
 
     def texts(self, kind: Literal["nodes", "edges"], name: str, most: int = MOST_TEXTS) -> list[str]:
         """Return the distinct texts of a field; see ``GraphAdapter.texts``."""
         from .find_plan import texts_of
 
-        return texts_of(self.graph, self._kept(), kind, name, most)
+        return texts_of(self.graph, self._computed(), kind, name, most)
 
     def nodes(
         self,
@@ -94,9 +106,9 @@ class NetworkXAdapter:
         order: Sequence[Order] = (),
         limit: int | None = None,
         caps: Caps = DEFAULT_CAPS,
-    ) -> Found:
+    ) -> GraphResult:
         """Find nodes; see ``GraphAdapter.nodes``. Raises ``ConditionError``."""
-        return find(self.graph, self._kept(), "nodes", tree_of(where), order, limit, caps, self.strict)
+        return find(self.graph, self._computed(), "nodes", tree_of(where), order, limit, caps, self.strict)
 
     def edges(
         self,
@@ -105,9 +117,9 @@ class NetworkXAdapter:
         order: Sequence[Order] = (),
         limit: int | None = None,
         caps: Caps = DEFAULT_CAPS,
-    ) -> Found:
+    ) -> GraphResult:
         """Find edges; see ``GraphAdapter.edges``. Raises ``ConditionError``."""
-        return find(self.graph, self._kept(), "edges", tree_of(where), order, limit, caps, self.strict)
+        return find(self.graph, self._computed(), "edges", tree_of(where), order, limit, caps, self.strict)
 
     def paths(
         self,
@@ -120,7 +132,7 @@ class NetworkXAdapter:
         limit: int | None = None,
         max_length: int | None = None,
         caps: Caps = DEFAULT_CAPS,
-    ) -> Found:
+    ) -> GraphResult:
         """Find simple paths; see ``GraphAdapter.paths``. Parallel edges give separate paths.
 
         Unknown ids are ignored. Raises ``ConditionError``.
@@ -128,7 +140,11 @@ class NetworkXAdapter:
         from .path_search import find_paths
 
         return find_paths(
-            self.graph, self._kept(), _query(starts, ends, via, where, shortest, limit, max_length), caps, self.strict
+            self.graph,
+            self._computed(),
+            _query(starts, ends, via, where, shortest, limit, max_length),
+            caps,
+            self.strict,
         )
 
     def walk(
@@ -139,13 +155,13 @@ class NetworkXAdapter:
         depth: int = 1,
         direction: Direction = "out",
         caps: Caps = DEFAULT_CAPS,
-    ) -> Found:
+    ) -> GraphResult:
         """Return the nodes reached from ``starts``; see ``GraphAdapter.walk``. Raises ``AdapterError``, ``ConditionError``."""
         from .neighbourhood import walk
 
         return walk(self.graph, starts, via=tree_of(via), depth=depth, direction=direction, caps=caps)
 
-    def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
+    def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> GraphResult:
         """Return the nodes and edges within ``radius`` of the centers; see ``GraphAdapter.subgraph``. Raises ``AdapterError``."""
         from .neighbourhood import subgraph
 
@@ -158,13 +174,15 @@ class NetworkXAdapter:
         *,
         via: Condition | None = None,
         caps: Caps = DEFAULT_CAPS,
-    ) -> Found:
+    ) -> GraphResult:
         """Return the edges between two sets; see ``GraphAdapter.connect``. Raises ``AdapterError``, ``ConditionError``."""
         from .neighbourhood import connect
 
         return connect(self.graph, left, right, via=tree_of(via), caps=caps)
 
-    def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
+    def measure(
+        self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS
+    ) -> GraphResult:
         """Return an algorithm's value for each node; see ``GraphAdapter.measure``. Raises ``AdapterError``."""
         from .measures import measure
 
@@ -183,21 +201,21 @@ class NetworkXAdapter:
         Raises ``ConditionError``.
         """
         if kind != "paths":
-            return plan_of(self.graph, self._kept(), kind, tree_of(where), self.strict)
+            return plan_of(self.graph, self._computed(), kind, tree_of(where), self.strict)
         from .path_search import path_plan
 
         caps = rest.pop("caps", Caps())
-        return path_plan(self.graph, self._kept(), _query(where=where, **rest), caps, self.strict)
+        return path_plan(self.graph, self._computed(), _query(where=where, **rest), caps, self.strict)
 
     def invalidate(self) -> None:
         """Discard all cached data; call this after writing attributes without NetworkX's own methods."""
         forget(self.graph)
 
-    def _kept(self) -> Computed:
+    def _computed(self) -> Computed:
         return computed(self.graph, self.strict)
 
 
-def _all_items(found: Found) -> list[Item]:
+def _all_items(found: GraphResult) -> list[Item]:
     """Return all items; raise an error if a cap cut the result short."""
     if found.caps_hit:
         raise AdapterError(f"the search was cut short by {', '.join(found.caps_hit)}", hint="pass higher caps")

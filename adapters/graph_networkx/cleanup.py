@@ -45,16 +45,18 @@ class Change:
     examples: tuple[tuple[Any, Any], ...]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """A description of the change."""
         return _SAYS[self.kind]
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """One line for the user: place, change, count, one example, and the way to disable the change."""
         example = f", {self.example}" if self.examples else ""
         switch = "; --raw (in Python raw=True) keeps them unchanged" if self.habit else ""
-        return f"{self.where}: {self.says} ({self.count:,} value{'' if self.count == 1 else 's'}{example}){switch}"
+        return (
+            f"{self.where}: {self.description} ({self.count:,} value{'' if self.count == 1 else 's'}{example}){switch}"
+        )
 
     @property
     def example(self) -> str:

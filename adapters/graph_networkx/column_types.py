@@ -211,7 +211,7 @@ class Coded:
             self._fit = TextSearch.fits(self.values)
         return self._fit
 
-    def _found(self, leaf: Leaf) -> list[int] | None:
+    def _matching_codes(self, leaf: Leaf) -> list[int] | None:
         """Return the codes of the values for which ``leaf`` is true; None if ``leaf`` is not an equality."""
         codes, holds = self._equal(leaf)
         return codes if holds else None
@@ -223,12 +223,12 @@ class Coded:
 
     def count(self, leaf: Leaf) -> int | None:
         """See ``Column``."""
-        codes = self._found(leaf)
+        codes = self._matching_codes(leaf)
         return None if codes is None else int(self._counted()[codes].sum())
 
     def positions(self, leaf: Leaf) -> Array:
         """See ``Column``."""
-        codes = self._found(leaf) or []
+        codes = self._matching_codes(leaf) or []
         rows = self._gathered(codes)
         return rows if len(codes) == 1 else np.sort(rows)
 

@@ -11,7 +11,7 @@ from attrs import frozen
 from ...lang.evaluate.conditions import Predicate, Reader, compiled, simplified, sort_key
 from ...lang.trees.conditions import Condition, Field
 from ...lang.trees.gasl import Order
-from ..graph import AdapterError, Caps, Found, Item, Plan
+from ..graph import AdapterError, Caps, GraphResult, Item, Plan
 from .find_plan import Decision, column_of_field, decide, fields_of, selected
 from .rows import Deadline, Items, Kind, edge_item, node_id, node_item, plain, readers_of, rows_of, scan
 from .tables import Computed, Table, forget
@@ -201,7 +201,7 @@ def find(
     limit: int | None,
     caps: Caps,
     strict: bool,
-) -> Found:
+) -> GraphResult:
     """Find nodes or edges. Raises ``ConditionError``.
 
     Up to some sixty hits are rechecked against the full condition on the live graph at once. Of more hits, a sample is rechecked at
@@ -255,7 +255,7 @@ def _rechecker(table: Table, predicate: Predicate) -> Callable[[Any], Sequence[A
 
 def _scan_result(
     graph: Any, kind: Kind, predicate: Predicate | None, order: Sequence[Order], limit: int | None, caps: Caps
-) -> Found:
+) -> GraphResult:
     deadline = Deadline.of(caps)
     most = caps.max_results if limit is None else min(limit, caps.max_results)
     # One row more than is shown is searched for, to know whether a cap cut the result.
@@ -274,13 +274,13 @@ def _limited(
     deadline: Deadline,
     used: str,
     examined: int,
-) -> Found:
+) -> GraphResult:
     """Return ``rows`` within the limit and the caps. If the limit is not larger than the cap, the cap was not hit."""
     most = caps.max_results if limit is None else min(limit, caps.max_results)
     capped = len(rows) > caps.max_results and (limit is None or limit > caps.max_results)
     hit = (("max_results",) if capped else ()) + (("timeout_s",) if deadline.hit else ())
     build: Callable[..., Item] = node_item if kind == "nodes" else edge_item
-    return Found(Items(rows[:most], lambda row: build(*row), settle), hit, used, examined)
+    return GraphResult(Items(rows[:most], lambda row: build(*row), settle), hit, used, examined)
 
 
 @frozen(eq=False)

@@ -62,15 +62,15 @@ class LoadReport:
         return f"{'directed' if self.directed else 'undirected'} {'multigraph' if self.multi else 'graph'}"
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def messages(self) -> tuple[str, ...]:
         """The changes and warnings to show to the user, one line each."""
-        return (*(change.told for change in self.changes), *self.warnings)
+        return (*(change.message for change in self.changes), *self.warnings)
 
     def as_lines(self) -> Iterator[str]:
         """Yield the report as text lines."""
         yield f"{self.source}: {self.kind} of {self.nodes:,} nodes and {self.edges:,} edges ({self.format})"
         for change in self.changes:
-            yield f"{change.where}: {change.says} ({change.count:,})" + (
+            yield f"{change.where}: {change.description} ({change.count:,})" + (
                 f"; {change.example}" if change.examples else ""
             )
         yield from (f"warning: {warning}" for warning in self.warnings)
@@ -92,7 +92,7 @@ class LoadReport:
                     "kind": change.kind,
                     "where": change.where,
                     "count": change.count,
-                    "says": change.says,
+                    "says": change.description,
                     "examples": [
                         {"before": _brief(before), "after": _brief(after)} for before, after in change.examples
                     ],
@@ -126,7 +126,7 @@ def load(
     from .adapter import NetworkXAdapter
 
     graph, report = read_graph(source, raw=raw, largest=largest)
-    return Loaded(NetworkXAdapter(graph, name=report.source, strict=strict, told=report.told), report)
+    return Loaded(NetworkXAdapter(graph, name=report.source, strict=strict, told=report.messages), report)
 
 
 def read_graph(

@@ -1,7 +1,7 @@
 """``MEASURE``: NetworkX's algorithms by name, called through NetworkX's dispatching functions, so that a backend can be used.
 
 Results are deterministic: seeds are fixed, and groups are numbered by size. If an algorithm can't process a graph, the graph is
-refused or adapted in the usual way (for example, parallel edges are merged); ``Found.used`` names the adaptation.
+refused or adapted in the usual way (for example, parallel edges are merged); ``GraphResult.used`` names the adaptation.
 """
 
 import math
@@ -16,7 +16,7 @@ import networkx as nx
 from attrs import define, field, frozen
 
 from ...lang.diagnostic import nearest
-from ..graph import DEFAULT_CAPS, AdapterError, Caps, Found, NodeId
+from ..graph import DEFAULT_CAPS, AdapterError, Caps, GraphResult, NodeId
 from .cancellable import Alarm, Ended, Late, watched
 from .neighbourhood import resolved
 from .rows import Deadline, node_id
@@ -26,7 +26,7 @@ from .rows import Deadline, node_id
 
 
 class PathSums:
-    """Number of shortest paths through each node, from the sources processed so far; ``done`` is the number of these sources."""
+    """Number of shortest paths through each node, from the sources processed so far; ``processed`` is the number of these sources."""
 
     def __init__(self, graph: Any) -> None:
         import numpy as np
@@ -38,7 +38,7 @@ class PathSums:
         self._state: tuple[int, Any] = (0, np.zeros(len(self.nodes)))
 
     @property
-    def done(self) -> int:
+    def processed(self) -> int:
         """Number of sources processed."""
         return self._state[0]
 
@@ -150,7 +150,9 @@ class _Task:
         return "weight" if seen else None
 
 
-def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
+def measure(
+    graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS
+) -> GraphResult:
     """Return ``{"id", algorithm: value}`` for each node, or for each of ``among`` in that order.
 
     ``Stoppable`` caps can cancel the computation. The whole graph is always measured; ``among`` selects the nodes shown. Counts and
@@ -182,7 +184,7 @@ def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *
         raise AdapterError(f"{name} can't be computed on this graph: {str(error)[:200]}") from None
     items = [{"id": node_id(node), name: values[node]} for node in task.nodes if node in values]
     hit = (*(["max_results"] if capped else []), *task.caps_hit)
-    return Found(items, hit, ", ".join([name, *task.notes]), graph.number_of_nodes())
+    return GraphResult(items, hit, ", ".join([name, *task.notes]), graph.number_of_nodes())
 
 
 def _done_in_time(task: _Task, name: str) -> Values:
@@ -256,8 +258,8 @@ def _betweenness(task: _Task) -> Values:
         sources = Random(_SEED).sample(sources, max(1, min(enough, count)))  # noqa: S311 - a sample, no secret
 
     def estimated() -> Values:
-        if sums.done < count:
-            task.notes.append(f"estimated from {sums.done:,} sampled nodes (seed {_SEED})")
+        if sums.processed < count:
+            task.notes.append(f"estimated from {sums.processed:,} sampled nodes (seed {_SEED})")
             task.caps_hit.append("timeout_s")
         return sums.values()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...lang.evaluate.conditions import Predicate
 from ...lang.trees.conditions import Condition
-from ..graph import DEFAULT_CAPS, Caps, Direction, Found, Item, NodeId
+from ..graph import DEFAULT_CAPS, Caps, Direction, GraphResult, Item, NodeId
 from .find import MISSING, find_node, predicate_of
 from .find_plan import fields_of
 from .rows import Deadline, Items, edge_item, node_item
@@ -37,7 +37,7 @@ def walk(
     depth: int = 1,
     direction: Direction = "out",
     caps: Caps = DEFAULT_CAPS,
-) -> Found:
+) -> GraphResult:
     """Return the nodes reached in 1 to ``depth`` edges that satisfy ``via``; see ``GraphAdapter.walk``."""
     deadline = Deadline.of(caps)
     origin = resolved(graph, starts)
@@ -45,10 +45,10 @@ def walk(
     found = reached[len(origin) :]
     attributes = graph.nodes
     items = Items(found, lambda node: node_item(node, attributes[node]))
-    return Found(items, hit, "adjacency", examined)
+    return GraphResult(items, hit, "adjacency", examined)
 
 
-def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
+def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> GraphResult:
     """Return one item with the nodes within ``radius`` of a center and the edges between them; no item if no center exists.
 
     The item has at most ``caps.max_results`` nodes and as many edges. See ``GraphAdapter.subgraph``.
@@ -56,7 +56,7 @@ def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps =
     deadline = Deadline.of(caps)
     origin = resolved(graph, centers)
     if not origin:
-        return Found([], used="adjacency")
+        return GraphResult([], used="adjacency")
     room = max(0, caps.max_results - len(origin))
     nodes, examined, hit = _spread(graph, origin, _Edges(graph, None), radius, "both", room, deadline)
     if len(nodes) > caps.max_results:
@@ -73,7 +73,7 @@ def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps =
             break
         edges.append(edge_item(*row))
     item = {"nodes": [node_item(node, graph.nodes[node]) for node in nodes], "edges": edges}
-    return Found([item], hit, "adjacency", examined)
+    return GraphResult([item], hit, "adjacency", examined)
 
 
 def connect(
@@ -83,7 +83,7 @@ def connect(
     *,
     via: Condition | None = None,
     caps: Caps = DEFAULT_CAPS,
-) -> Found:
+) -> GraphResult:
     """Return the edges between two sets of nodes, in both directions, in graph order; see ``GraphAdapter.connect``."""
     deadline = Deadline.of(caps)
     predicate = None if via is None else predicate_of(graph, "edges", via)
@@ -98,7 +98,7 @@ def connect(
         found += chunk if predicate is None else predicate.select(chunk)
     hit = _with((), "max_results") if len(found) > caps.max_results else ()
     items = Items(found[: caps.max_results], lambda row: edge_item(*row))
-    return Found(items, _with(hit, "timeout_s") if deadline.hit else hit, "adjacency", examined)
+    return GraphResult(items, _with(hit, "timeout_s") if deadline.hit else hit, "adjacency", examined)
 
 
 # -- implementation -----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, compiled, evaluate, look_up
 from ...lang.trees import walk
 from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest
-from ..graph import Caps, Found, NodeId, Plan
+from ..graph import Caps, GraphResult, NodeId, Plan
 from .find import plan_of, positions_of, predicate_of
 from .find_plan import operands_of
 from .neighbourhood import resolved
@@ -145,7 +145,7 @@ class _Late(Exception):
     """The time limit passed before the graph's tables were built."""
 
 
-def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Found:
+def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> GraphResult:
     """Find paths. The time limit includes the building of the tables for the first search. Raises ``ConditionError``."""
     deadline = Deadline.of(caps)
 
@@ -157,11 +157,13 @@ def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict:
         kept.outgoing(graph, look)
         kept.incoming(graph, look)
     except _Late:
-        return Found((), ("timeout_s",), "tables of the graph (not yet complete)")
+        return GraphResult((), ("timeout_s",), "tables of the graph (not yet complete)")
     return _find_paths(graph, kept, query, caps, strict, deadline)
 
 
-def _find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool, deadline: Deadline) -> Found:
+def _find_paths(
+    graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool, deadline: Deadline
+) -> GraphResult:
     predicate, parts = _prepared(graph, kept, query.where)
     starts = _ends(graph, kept, query.starts, parts.starts, deadline, strict)
     ends = _ends(graph, kept, query.ends, parts.ends, deadline, strict)
@@ -199,7 +201,7 @@ def _find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict
     if deadline.hit:
         hit.append("timeout_s")
     used = f"paths from {starts.used} to {ends.used}"
-    return Found(
+    return GraphResult(
         Items(found[:most], lambda row: path_item(row[0], [edge_item(*edge) for edge in row[1]])),
         tuple(hit),
         used,

@@ -37,7 +37,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 def strict_form(schema: Mapping[str, Any], bounds: bool = False) -> dict[str, Any] | None:
     """Return the strict form of an object's schema, None if impossible. ``bounds``: keep the limits of numbers and lists."""
     try:
-        return _Forms(schema, _BOUNDS if bounds else ()).whole()
+        return _Forms(schema, _BOUNDS if bounds else ()).root_form()
     except (_NoForm, RecursionError):
         return None
 
@@ -133,7 +133,7 @@ class _Forms:
     _known: dict[int, tuple[Any, dict[str, Any]]] = field(factory=dict, init=False)
     _left: int = field(default=_LOOKS, init=False)
 
-    def whole(self) -> dict[str, Any]:
+    def root_form(self) -> dict[str, Any]:
         made = self.form(self.root, 0)
         if made.get("type") != "object":
             raise _NoForm
@@ -306,7 +306,7 @@ _HEAD = 4_096
 
 
 @frozen
-class Means:
+class ModelCapabilities:
     """Capabilities of a model. ``tools``: native tool calls. ``grammar``: output under a grammar. ``small``: a small model whose
     answers need constraints and are kept short. ``tokens``: tokens to allow for a long answer, None if the default is enough.
     """
@@ -317,24 +317,24 @@ class Means:
     tokens: int | None = None
 
 
-def means_of(model: Any) -> Means:
+def capabilities_of(model: Any) -> ModelCapabilities:
     """Return the capabilities of a spec, or of a client with a ``spec``; the defaults for other clients. Never raises."""
     spec = model if isinstance(model, str) else getattr(model, "spec", "")
     if not isinstance(spec, str):
-        return Means()
+        return ModelCapabilities()
     spec = spec.strip()
     if spec.startswith("record:"):
-        return means_of(spec.partition(",")[2])
+        return capabilities_of(spec.partition(",")[2])
     if spec.startswith("replay:"):
         made_with = _recorded_with(spec.removeprefix("replay:"))
-        return Means() if made_with.startswith("replay:") else means_of(made_with)
+        return ModelCapabilities() if made_with.startswith("replay:") else capabilities_of(made_with)
     if spec == "local":
-        return Means(grammar=True, small=True)
+        return ModelCapabilities(grammar=True, small=True)
     if spec.startswith("local:"):  # any GGUF model: it may be large
-        return Means(grammar=True, tokens=_LONG)
+        return ModelCapabilities(grammar=True, tokens=_LONG)
     if spec.startswith("anthropic:"):
-        return Means(tools=True)
-    return Means(tools=True, grammar=True) if spec.startswith(_SERVICES) else Means()
+        return ModelCapabilities(tools=True)
+    return ModelCapabilities(tools=True, grammar=True) if spec.startswith(_SERVICES) else ModelCapabilities()
 
 
 def _recorded_with(path: str) -> str:

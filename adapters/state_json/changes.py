@@ -20,6 +20,7 @@ from .nodes import (
     DictNode,
     ListNode,
     Node,
+    content_key,
     counted,
     evidence_text,
     field_of,
@@ -31,7 +32,6 @@ from .nodes import (
     summed,
     texts_of,
     walk,
-    whole,
     whole_copy,
 )
 from .persistent import EMPTY, EMPTY_TABLE, Table, Vector
@@ -50,7 +50,7 @@ Proof = Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]]
 def apply(root: DictNode, change: Change) -> DictNode:
     """Return the state after a change; ``root`` itself if nothing changes. Raises ``StateError``.
 
-    The change must be created from the result of ``written``, so that it is JSON and not shared with the caller.
+    The change must be created from the result of ``encode_change``, so that it is JSON and not shared with the caller.
     """
     if isinstance(change, DeclareKey):
         return _declared(root, change)
@@ -280,7 +280,7 @@ def _into_counter(node: CounterNode, key: str, value: Any, evidence: Proof, repl
     count = summed(key, 0 if replace else node.count, given)
     texts = [evidence_text(each) for group in evidence for each in group]
     start = node.emptied().evidence if replace else node.evidence
-    proof, _ = start.merged(texts, [whole(text) for text in texts])
+    proof, _ = start.merged(texts, [content_key(text) for text in texts])
     if not replace and count is node.count and proof is node.evidence:
         return node
     return evolve(node, count=count, evidence=proof)
@@ -289,7 +289,7 @@ def _into_counter(node: CounterNode, key: str, value: Any, evidence: Proof, repl
 # Changes in the JSON form of the journal. Values are checked and copied here, so that the caller can't change them later.
 
 
-def written(change: Change) -> tuple[bytes, dict[str, Any]]:
+def encode_change(change: Change) -> tuple[bytes, dict[str, Any]]:
     """Return a change as JSON text, and the value of that text. Raises ``StateError`` with the path of a value that is not JSON.
 
     ``{"do": "declare", "key", "type", "description"}``, ``{"do": "reset", "key"}``, ``{"do": "merge" | "replace", "key",

@@ -124,7 +124,7 @@ def _vector(old: Vector, new: Vector, out: Callable[[Any], Any]) -> dict[str, An
 
 
 def _vector_of(old: Vector, change: Mapping[str, Any], back: Callable[[Any], Any]) -> Vector:
-    kept = old.taken(change["length"])
+    kept = old.prefix(change["length"])
     kept = kept.changed({int(at): back(element) for at, element in change["set"].items()})
     new = kept.extended([back(element) for element in change["more"]])
     if len(new) != change["length"]:

@@ -134,7 +134,7 @@ def identity_of(value: Any) -> bytes:
     return key if len(key) <= 32 else b"#" + blake3(key).digest()
 
 
-def whole(written: bytes) -> bytes:
+def content_key(written: bytes) -> bytes:
     """Return the identity of an item that is compared as a whole; ``written`` is canonical JSON."""
     return written if len(written) <= 32 else b"#" + blake3(written).digest()
 
@@ -231,7 +231,7 @@ class Items:
 
     def spliced(self, keep: int, texts: Sequence[bytes]) -> "Items":
         """Return the first ``keep`` items followed by ``texts``, without merging."""
-        vector = self.vector.taken(keep).extended(texts)
+        vector = self.vector.prefix(keep).extended(texts)
         if not self._index or not keep:
             return Items(vector, self.identify)
         return Items(vector, self.identify, [self._index[0].extended([self.identify(t) for t in texts], keep)])
@@ -299,7 +299,7 @@ class CounterNode:
     type: ClassVar[StateType] = "COUNTER"
     description: str | None = None
     count: "int | float | Table" = 0
-    evidence: Items = field(factory=lambda: Items(EMPTY, whole))
+    evidence: Items = field(factory=lambda: Items(EMPTY, content_key))
     incomplete: tuple[str, ...] = ()
 
     @cached_property

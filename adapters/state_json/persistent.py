@@ -308,7 +308,7 @@ def _height(node: _Node) -> int:
     return node.height if isinstance(node, _Branch) else 0
 
 
-def _room(height: int) -> int:
+def _capacity(height: int) -> int:
     """Return the number of elements of a full node of this height."""
     return 1 << (_VECTOR_BITS * (height + 1))
 
@@ -316,7 +316,7 @@ def _room(height: int) -> int:
 def _built(height: int, items: Sequence[Any], start: int) -> _Node:
     if not height:
         return _Leaf(tuple(items[start : start + WIDTH]))
-    end, step = min(len(items), start + _room(height)), _room(height - 1)
+    end, step = min(len(items), start + _capacity(height)), _capacity(height - 1)
     return _branch([_built(height - 1, items, at) for at in range(start, end, step)], height)
 
 
@@ -325,7 +325,7 @@ def _filled(node: _Node, items: Sequence[Any], start: int) -> tuple[_Node, int]:
     if isinstance(node, _Leaf):
         end = min(len(items), start + WIDTH - node.size)
         return node.extended(tuple(items[start:end])), end
-    children, full, at = list(node.children), _room(node.height - 1), start
+    children, full, at = list(node.children), _capacity(node.height - 1), start
     if children[-1].size < full:
         children[-1], at = _filled(children[-1], items, at)
     while at < len(items) and len(children) < WIDTH:
@@ -341,7 +341,7 @@ def _changed(node: _Node, changes: Mapping[int, Any], start: int) -> _Node:
         for index, item in changes.items():
             items[index - start] = item
         return _Leaf(tuple(items))
-    step = _room(node.height - 1)
+    step = _capacity(node.height - 1)
     groups: dict[int, dict[int, Any]] = {}
     for index, item in changes.items():
         groups.setdefault((index - start) // step, {})[index] = item
@@ -351,15 +351,15 @@ def _changed(node: _Node, changes: Mapping[int, Any], start: int) -> _Node:
     return _Branch(tuple(children), node.height, node.size)
 
 
-def _taken(node: _Node, count: int) -> _Node:
+def _prefix(node: _Node, count: int) -> _Node:
     if count >= node.size:
         return node
     if isinstance(node, _Leaf):
         return _Leaf(node.items[:count])
-    whole, rest = divmod(count, _room(node.height - 1))
+    whole, rest = divmod(count, _capacity(node.height - 1))
     children = list(node.children[:whole])
     if rest:
-        children.append(_taken(node.children[whole], rest))
+        children.append(_prefix(node.children[whole], rest))
     return _branch(children, node.height)
 
 
@@ -374,7 +374,7 @@ def _differing_items(one: _Node, other: _Node, start: int) -> Iterator[int]:
     if isinstance(one, _Branch) and isinstance(other, _Branch):
         for a, b in zip(one.children, other.children, strict=False):
             yield from _differing_items(a, b, start)
-            start += _room(one.height - 1)
+            start += _capacity(one.height - 1)
     elif isinstance(one, _Leaf) and isinstance(other, _Leaf):
         yield from (start + at for at, (a, b) in enumerate(zip(one.items, other.items, strict=False)) if a != b)
 
@@ -396,7 +396,7 @@ class Vector:
             raise IndexError(index)
         node = self.root
         while isinstance(node, _Branch):
-            at, index = divmod(index, _room(node.height - 1))
+            at, index = divmod(index, _capacity(node.height - 1))
             node = node.children[at]
         return node.items[index]
 
@@ -411,7 +411,7 @@ class Vector:
             if isinstance(node, _Leaf):
                 yield from node.items[skip:] if skip else node.items
                 continue
-            whole, rest = divmod(skip, _room(node.height - 1))
+            whole, rest = divmod(skip, _capacity(node.height - 1))
             later = [(child, 0) for child in node.children[whole + 1 :]]
             waiting.extend(reversed(later))
             if whole < len(node.children):
@@ -422,7 +422,7 @@ class Vector:
         if not items:
             return self
         root, start = self.root, 0
-        if root.size < _room(_height(root)):
+        if root.size < _capacity(_height(root)):
             root, start = _filled(root, items, 0)
         while start < len(items):
             root = _branch([root], _height(root) + 1)
@@ -433,13 +433,13 @@ class Vector:
         """Return the vector with the elements at the given indices replaced; the indices must exist."""
         return Vector(_changed(self.root, changes, 0)) if changes else self
 
-    def taken(self, count: int) -> "Vector":
+    def prefix(self, count: int) -> "Vector":
         """Return the first ``count`` elements."""
         if count >= len(self):
             return self
         if not count:
             return EMPTY
-        root = _taken(self.root, count)
+        root = _prefix(self.root, count)
         while isinstance(root, _Branch) and len(root.children) == 1:
             root = root.children[0]
         return Vector(root)

@@ -27,6 +27,7 @@ from .nodes import (
     ListNode,
     Node,
     as_text,
+    content_key,
     counted,
     evidence_text,
     field_of,
@@ -37,7 +38,6 @@ from .nodes import (
     put,
     summed,
     texts_of,
-    whole,
     whole_text,
 )
 from .persistent import EMPTY, Table, Vector, canonical
@@ -216,7 +216,7 @@ def with_proof(node: Node, proof: Any, path: str) -> Node:
     if not isinstance(proof, list):
         raise _wrong(path, "must be a list")
     if isinstance(node, CounterNode):
-        return evolve(node, evidence=Items(EMPTY.extended(_group(proof, path)), whole))
+        return evolve(node, evidence=Items(EMPTY.extended(_group(proof, path)), content_key))
     if len(proof) > node.size:
         raise _wrong(path, f"has evidence for {len(proof)} items, but there are {node.size}")
     by_index = {at: _group(group, f"{path}[{at}]") for at, group in enumerate(proof)}

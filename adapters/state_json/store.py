@@ -9,7 +9,7 @@ import orjson
 from attrs import define, evolve, field, frozen
 
 from ..state import Change, Difference, Evidence, MergeInto, ReplaceWith, Snapshot, StateError, StoreError
-from .changes import written
+from .changes import encode_change
 from .journal_records import applied, past, patch, record
 from .log.durable import Log
 from .log.files import Files
@@ -62,7 +62,7 @@ class JSONStateStore:
 
     def stage(self, change: Change) -> None:
         """See ``state.StateStore``."""
-        self._stage(*written(change))
+        self._stage(*encode_change(change))
 
     def _stage(self, text: bytes, change: Mapping[str, Any]) -> None:
         self._check_writable()

@@ -151,7 +151,7 @@ class Rankings:
         """
         from time import perf_counter
 
-        from ...adapters.llm.strict_schema import means_of
+        from ...adapters.llm.strict_schema import capabilities_of
         from ..events import Events
         from ..loops.rank.ranker import rank_many as run_many
         from ..loops.rank.ranking_results import ranked_done, start, totals_done
@@ -166,7 +166,7 @@ class Rankings:
                 name: models.named.get(label, models.llm) if label else models.llm
                 for name, label in zip(self._named, models.judges, strict=True)
             }
-            work.means = means_of(models.spec or self._llm)
+            work.means = capabilities_of(models.spec or self._llm)
             if self._stored is not None:
                 self.recorder = self._stored.resume(self._new_items, self._new_requests, force=self._force)
             elif self._record:

@@ -153,7 +153,7 @@ def _graph(state: Mapping[str, Any], name: str | None, raw: bool, warn: Callable
             raise
         warn(f"the drawing shows only what the evidence names: {error.message}; --graph names another graph")
         return None
-    for line in found.report.told:
+    for line in found.report.messages:
         warn(f"graph {source}: {line}")
     return found.adapter
 

@@ -360,7 +360,7 @@ async def compile(
 
     from attrs import evolve
 
-    from ...adapters.llm.strict_schema import means_of
+    from ...adapters.llm.strict_schema import capabilities_of
     from ..errors import RequestError
     from ..events import Events
     from ..limits import call_options, check_limits, check_listeners, checked_time_limit
@@ -405,7 +405,7 @@ async def compile(
             with logged(events, recorder.path) if recorder is not None and events is not None else nullcontext():
                 compiled = await compile_task(
                     request, Caller(models.llm, {}, events, Trace(), 1), check=draft_check, options=call, events=events,
-                    cancel=cancel, time_limit=time_limit, cache=kept, means=means_of(models.spec or llm),
+                    cancel=cancel, time_limit=time_limit, cache=kept, means=capabilities_of(models.spec or llm),
                 )  # fmt: skip
             if recorder is not None:
                 recorder.ended(compiled)

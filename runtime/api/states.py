@@ -185,7 +185,7 @@ def open_graph(source: str, raw: bool = False) -> "Loaded":
 def load_graph(source: str, raw: bool, warn: Callable[[str], None]) -> "GraphAdapter":
     """Return a graph; ``warn`` receives the changes that were made to its values during loading. Raises ``AdapterError``."""
     found = open_graph(source, raw)
-    for line in found.report.told:
+    for line in found.report.messages:
         warn(f"graph {source}: {line}")
     return found.adapter
 

@@ -307,7 +307,7 @@ def _graph(source: Any, options: WorkspaceOptions, callbacks: OpeningCallbacks, 
     if isinstance(source, str | Path) and os.path.isfile(source) and (size := os.path.getsize(source)) > _SLOW:
         callbacks.announce(f"reading {printable(str(source))} ({size / 1e6:,.0f} MB)")
     loaded = open_graph(source, raw=raw, strict=options.strict)
-    for line in loaded.report.told:
+    for line in loaded.report.messages:
         callbacks.warn(f"graph {printable(str(loaded.report.source))}: {printable(line)}")
     return loaded.adapter
 

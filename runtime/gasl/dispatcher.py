@@ -34,7 +34,7 @@ from ..excerpts import cut
 from .commands import RUNNERS
 from .commands.bindings import Refused, bound, rows_of
 from .commands.find import path_ends, shortest_bound
-from .commands.model_calls import batches, shown
+from .commands.model_calls import batches, prompt_items
 from .records import STOPPING, ExecutionResult, Runner, Session, Value
 
 _REASONS = 3
@@ -231,7 +231,7 @@ async def _estimate(command: Command, session: Session) -> dict[str, Any]:
             return await _paths(command, session)
         case Process():
             rows = len(items := rows_of(command.source, session).items)
-            calls = len(await asyncio.to_thread(lambda: batches(shown(items))))
+            calls = len(await asyncio.to_thread(lambda: batches(prompt_items(items))))
             return {"how": "a model, in batches", "rows": None, "model_calls": calls, "notes": [f"{rows:,} items"]}
         case Classify():
             rows = len(rows_of(command.source, session))

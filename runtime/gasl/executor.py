@@ -143,14 +143,14 @@ class GASLExecutor:
         self._dispatcher = dispatcher or CommandDispatcher()
         self._turns = turns = Turns()
 
-        def kept(client: Any, name: str) -> LLM:
+        def recorder(client: Any, name: str) -> LLM:
             return AnswerRecorder(as_client(client), name, state, turns, self._warn)
 
         self._base = Session(
             adapter,
             state,
-            None if llm is None else kept(llm, ""),
-            {name: kept(client, name) for name, client in (models or {}).items()},
+            None if llm is None else recorder(llm, ""),
+            {name: recorder(client, name) for name, client in (models or {}).items()},
             caps=caps or Caps(),
             options=dict(options or {}),
             max_concurrency=max_concurrency,
@@ -276,7 +276,7 @@ class GASLExecutor:
         flow.stop_on_error, flow.continue_on_empty = ready.stop_on_error, ready.continue_on_empty
         began, records = perf_counter(), list[ExecutionRecord]()
 
-        def done(record: ExecutionRecord) -> None:
+        def add_record(record: ExecutionRecord) -> None:
             records.append(record)
             self._keep(record)
 
@@ -285,7 +285,7 @@ class GASLExecutor:
         status = "error"
         try:
             async with self._running(flow, cancel):
-                await flow.run(ready.statements, ready.texts, ready.why, done)
+                await flow.run(ready.statements, ready.texts, ready.why, add_record)
                 self.state.sync()  # waits for the disk if the store defers this to the plan's end
                 status = plan_status(records)
         finally:

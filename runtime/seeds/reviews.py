@@ -320,7 +320,7 @@ class ReviewFilter:
         folded = text.casefold()
         return any(test(text, folded) for test in self._tests)
 
-    def kept(self, reviews: Iterable[Review]) -> list[Review]:
+    def reviews_to_keep(self, reviews: Iterable[Review]) -> list[Review]:
         """Return the reviews to keep, in order. A review with an unusable text is kept, because its content is unknown."""
         return [review for review in reviews if review.fault or self.keeps(review.text)]
 

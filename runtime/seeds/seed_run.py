@@ -300,7 +300,7 @@ class _Run:
             result = self.computing.result({}, (), name=_name(data), index=index, errors=[fault])
             await self._finished(result, index, label, perf_counter())
             return
-        kept = self.keeper.kept(context.reviews)
+        kept = self.keeper.reviews_to_keep(context.reviews)
         opened = _Open(context, index, label, perf_counter(), kept, [None] * len(kept), len(kept))
         for message in context.warnings:
             self.warn(message, label)

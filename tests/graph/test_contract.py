@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from knotwork.adapters.graph import AdapterError, Caps, Found, GraphAdapter, Plan
+from knotwork.adapters.graph import AdapterError, Caps, GraphAdapter, GraphResult, Plan
 from knotwork.lang.catalogue.schema import Schema
 from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest
 from knotwork.lang.trees.gasl import Order, Path
@@ -58,7 +58,7 @@ def test(name: str, operator: Any, value: Any) -> Condition:
 test.__test__ = False  # type: ignore[attr-defined]
 
 
-def ids(found: Found) -> list[Any]:
+def ids(found: GraphResult) -> list[Any]:
     return [item["id"] for item in found.items]
 
 

@@ -25,7 +25,7 @@ def test_a_vector_is_a_list(sizes: list[int], cut: int, start: int) -> None:
     for size in sizes:
         more = texts(size, len(model))
         vector, model = vector.extended(more), model + more
-    vector, model = vector.taken(cut), model[:cut]
+    vector, model = vector.prefix(cut), model[:cut]
     assert list(vector) == model
     assert len(vector) == len(model)
     assert list(vector.from_index(start)) == model[start:]
@@ -43,7 +43,7 @@ def test_changing_a_vector_leaves_the_old_one(size: int, changes: dict[int, int]
     new = old.changed({at: b"%d" % value for at, value in changes.items()})
     assert list(old) == texts(size)
     assert sorted(old.differing(new)) == sorted(changes)
-    assert sorted(new.differing(old.taken(other))) == sorted(at for at in changes if at < other)
+    assert sorted(new.differing(old.prefix(other))) == sorted(at for at in changes if at < other)
     assert (new.digest == old.digest) == (not changes)
     back = new.changed({at: b"%d" % at for at in changes})
     assert back.digest == old.digest
@@ -53,7 +53,7 @@ def test_a_vector_that_is_cut_anywhere_can_be_extended_again() -> None:
     whole = texts(WIDTH**2 + 3 * WIDTH)
     vector = EMPTY.extended(whole)
     for cut in (0, 1, WIDTH - 1, WIDTH, WIDTH + 1, WIDTH**2 - 1, WIDTH**2, WIDTH**2 + 1, WIDTH**2 + WIDTH, len(whole)):
-        part = vector.taken(cut)
+        part = vector.prefix(cut)
         assert part.digest == EMPTY.extended(whole[:cut]).digest
         for more in (1, WIDTH, WIDTH**2):
             longer = part.extended(texts(more))

@@ -20,7 +20,7 @@ from ...state import StoreError
 from .codec import encode, encode_again
 from .files import Files, lock, reason
 from .journal import NOTHING, SEAL, Seal, encoded, link, wrapped, write_seal, write_snapshot
-from .recovery import Found, Records, begin, find, generations, journal_path, settle, snapshot_path
+from .recovery import Records, RecoveredGeneration, begin, find, generations, journal_path, settle, snapshot_path
 from .verify import Damage, VerifyReport, verify
 
 __all__ = ["Damage", "Log", "Recovered", "VerifyReport", "verify"]
@@ -373,7 +373,7 @@ def _sync_above(files: Files, directory: Path) -> None:
             files.sync_directory(parent)
 
 
-def _records_of(found: Found) -> Records:
+def _records_of(found: RecoveredGeneration) -> Records:
     return Records(found.path, found.file, found.first.hash, found.first.end, count=found.count)
 
 

@@ -221,7 +221,7 @@ _CHAIN = re.compile("[0-9a-f]{64}")
 
 
 @frozen
-class Kept:
+class StoredSnapshot:
     """A snapshot on the disk: the chain's hash at the time of the snapshot, the file's size in bytes, and the state."""
 
     chain: str
@@ -255,7 +255,7 @@ def put(files: Files, file: int, data: bytes, at: int = 0) -> None:
         done += files.write(file, data[done : done + _PIECE], at + done)
 
 
-def read_snapshot(path: Path, generation: int) -> Kept:
+def read_snapshot(path: Path, generation: int) -> StoredSnapshot:
     """Read a snapshot. Raises ``FileNotFoundError``, and ``StoreError`` with the byte position of any damage."""
     with open_to_read(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -268,7 +268,7 @@ def read_snapshot(path: Path, generation: int) -> Kept:
     if _CHAIN.fullmatch(chain) is None:
         raise Damaged(path, Fault(first.start, "it names no hash of the journal"))
     try:
-        return Kept(chain, size, decode(second.body))
+        return StoredSnapshot(chain, size, decode(second.body))
     except ValueError as error:
         raise Damaged(path, Fault(second.start, f"it is not JSON: {error}")) from error
 

@@ -20,9 +20,9 @@ from .journal import (
     NOTHING,
     Damaged,
     Fault,
-    Kept,
     Line,
     Seal,
+    StoredSnapshot,
     checked,
     expect,
     header,
@@ -80,7 +80,7 @@ def generations(directory: Path) -> Generations:
 
 
 @define
-class Found:
+class RecoveredGeneration:
     """A generation that was read: its snapshot, its journal's file, and the journal's end.
 
     ``end`` is the end of the last complete record, ``size`` the end of the file, ``torn`` the fault in between. Up to ``synced`` the
@@ -89,7 +89,7 @@ class Found:
     """
 
     generation: int
-    kept: Kept | None
+    kept: StoredSnapshot | None
     path: Path
     file: BinaryIO
     first: Line
@@ -142,7 +142,7 @@ class Records:
         self._file.close()
 
 
-def find(directory: Path, *, alone: bool) -> Found | None:
+def find(directory: Path, *, alone: bool) -> RecoveredGeneration | None:
     """Read the current generation of a directory; None if no journal was begun yet. Raises ``StoreError``.
 
     Unless this process is ``alone``, another process may be writing. If listed files disappear because it compacts, the directory is
@@ -176,7 +176,7 @@ class _Missing(Exception):
     """A required file is missing. The reason may be that a writer is compacting."""
 
 
-def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
+def _read(directory: Path, there: Generations, alone: bool) -> RecoveredGeneration | None:
     current = there.current
     unsealed: Damaged | None = None
     try:
@@ -208,7 +208,9 @@ def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
         raise
 
 
-def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, patience: int, mark: int) -> Found:
+def _followed(
+    path: Path, file: BinaryIO, generation: int, kept: StoredSnapshot | None, patience: int, mark: int
+) -> RecoveredGeneration:
     """Follow the journal's chain to its end or its torn end. Raises ``StoreError`` for damage before complete records.
 
     ``mark``: a position; the hash of the line that ends there is returned as ``marked``.
@@ -246,10 +248,10 @@ def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, pa
         time.sleep(0.001)  # a writer may be writing this line
     begun = expect(first or fault, path, 0)
     synced = max(begun.end, last.synced) if last else begun.end
-    return Found(generation, kept, path, file, begun, position, previous, synced, count, fault, marked)
+    return RecoveredGeneration(generation, kept, path, file, begun, position, previous, synced, count, fault, marked)
 
 
-def _hold(found: Found, seal: Seal | None) -> None:
+def _hold(found: RecoveredGeneration, seal: Seal | None) -> None:
     """Compare the journal with its state at the last close. Raises ``StoreError`` if a part is missing or differs."""
     found.seal = seal
     if seal is None or seal.generation != found.generation:
@@ -276,7 +278,7 @@ def begin(files: Files, path: Path, generation: int, chain: str) -> tuple[int, i
     return file, len(line), digest
 
 
-def settle(files: Files, directory: Path, found: Found) -> tuple[int, list[str]]:
+def settle(files: Files, directory: Path, found: RecoveredGeneration) -> tuple[int, list[str]]:
     """Write recovered data to the disk, move a torn end aside, remove leftovers. Raises ``OSError``.
 
     Return the journal, open for writing, and notices for the user. Data and names written by a killed process may not be on the disk
@@ -308,7 +310,7 @@ def settle(files: Files, directory: Path, found: Found) -> tuple[int, list[str]]
     return file, notices
 
 
-def _copied(files: Files, directory: Path, found: Found) -> int:
+def _copied(files: Files, directory: Path, found: RecoveredGeneration) -> int:
     """Replace the journal by a copy of its complete part, and return the open copy.
 
     After a failed sync, the system may treat bytes as written although they are not on the disk; they must be written again.
@@ -333,7 +335,7 @@ def _copied(files: Files, directory: Path, found: Found) -> int:
     return file
 
 
-def _set_aside(files: Files, directory: Path, found: Found) -> Path:
+def _set_aside(files: Files, directory: Path, found: RecoveredGeneration) -> Path:
     """Copy the torn end into a separate file and wait for the disk."""
     number = 1
     while True:

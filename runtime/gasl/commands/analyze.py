@@ -23,7 +23,7 @@ from .model_calls import (
     build_analyze_prompt,
     build_repair_prompt,
     own_id,
-    shown,
+    prompt_items,
 )
 
 _CHARACTERS = 8_000
@@ -59,7 +59,7 @@ async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
     parts, lines, omitted = _excerpt(key, snapshot)
     if not parts:
         return ExecutionResult("empty", Value(None), 0, {"count": 0}, message=f"{key} is empty: no model was called")
-    seen = shown(parts, [part.name for part in parts])
+    seen = prompt_items(parts, [part.name for part in parts])
     references = seen.references
     text = "\n".join(f"{reference} {line}" for reference, line in zip(references, lines, strict=True))
     if omitted:

@@ -50,7 +50,7 @@ def refusing(
     return guarded
 
 
-def beside(run: Callable[[Any, Session], ExecutionResult]) -> Callable[[Any, Session], Awaitable[ExecutionResult]]:
+def in_thread(run: Callable[[Any, Session], ExecutionResult]) -> Callable[[Any, Session], Awaitable[ExecutionResult]]:
     """Convert a pure function to a runner, which uses a thread for many items, so that it does not block the event loop."""
 
     @refusing

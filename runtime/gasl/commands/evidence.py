@@ -85,7 +85,7 @@ class Lazy(Sequence[Pieces]):
         return map(self._make, range(self._length))
 
 
-def found(items: Sequence[Any], chunks: Chunks) -> Lazy:
+def graph_evidence(items: Sequence[Any], chunks: Chunks) -> Lazy:
     """Return the evidence of graph items: their ids, the sources named in the graph, and a snippet."""
     return Lazy(len(items), lambda index: (graph_piece(items[index], chunks),))
 

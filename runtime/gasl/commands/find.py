@@ -7,13 +7,13 @@ from typing import Any
 
 import attrs
 
-from ....adapters.graph import Caps, Found, NodeId, Stoppable
+from ....adapters.graph import Caps, GraphResult, NodeId, Stoppable
 from ....lang.diagnostic import nearest
 from ....lang.trees.conditions import Condition
 from ....lang.trees.gasl import Connect, Find, FindPaths, Measure, Name, Subgraph, Walk
 from ..records import ExecutionResult, Session, Value
 from .bindings import Refused, bound, node_ids, refusing, rows_of
-from .evidence import found as evidence_of
+from .evidence import graph_evidence
 from .suggestions import known_of_graph, near
 
 _CAPS = {
@@ -157,7 +157,7 @@ def path_ends(side: Name | Condition | None, session: Session) -> list[NodeId] |
     return node_ids(rows_of(side, session)) if isinstance(side, Name) else bound(side, session)
 
 
-async def searched(search: Callable[[Caps], Found], caps: Caps) -> Found:
+async def searched(search: Callable[[Caps], GraphResult], caps: Caps) -> GraphResult:
     """Run a search of the graph in a thread and build its items there, so that the event loop can handle interrupts.
 
     An engine may return lazy items, but a variable holds plain lists. If the caller is cancelled, the search is stopped; otherwise
@@ -165,7 +165,7 @@ async def searched(search: Callable[[Caps], Found], caps: Caps) -> Found:
     """
     ended = threading.Event()
 
-    def run() -> Found:
+    def run() -> GraphResult:
         found = search(Stoppable(**attrs.asdict(caps), ended=ended.is_set))
         return found if type(found.items) is list else attrs.evolve(found, items=list(found.items))
 
@@ -175,10 +175,10 @@ async def searched(search: Callable[[Caps], Found], caps: Caps) -> Found:
         ended.set()
 
 
-def of_graph(found: Found, session: Session, caps: Caps, value: Any = None) -> ExecutionResult:
+def of_graph(found: GraphResult, session: Session, caps: Caps, value: Any = None) -> ExecutionResult:
     """Return the found graph items (or ``value``, which was made from these items) as a result with their evidence."""
     items = list(found.items) if not isinstance(found.items, list) else found.items
-    evidence = evidence_of(items, session.chunks)
+    evidence = graph_evidence(items, session.chunks)
     count = len(items)
     return ExecutionResult(
         "partial" if found.caps_hit else "success" if items else "empty",

@@ -318,7 +318,7 @@ _LONGEST_ID = 200
 
 
 @frozen
-class Shown:
+class PromptItems:
     """Items as shown to a model; ``references[i]`` is the text before item ``i``.
 
     ``ids[i]`` is the name of item ``i`` in evidence: its own id; for an edge ``[source, target]`` and the key, for a path
@@ -352,8 +352,8 @@ class Shown:
         return known
 
 
-def shown(items: Sequence[Any], ids: Sequence[Any] | None = None, *, name: str = "") -> Shown:
-    """Return ``items`` for a prompt; ``ids`` are their names in evidence (default: see ``Shown``).
+def prompt_items(items: Sequence[Any], ids: Sequence[Any] | None = None, *, name: str = "") -> PromptItems:
+    """Return ``items`` for a prompt; ``ids`` are their names in evidence (default: see ``PromptItems``).
 
     ``name`` is the name of the variable. The references are ``i1``, ``i2`` and so on; if ids have the same form, ``ii1`` and so on.
     """
@@ -367,7 +367,7 @@ def shown(items: Sequence[Any], ids: Sequence[Any] | None = None, *, name: str =
         each if each is not None else _ends(item) or f"{name}[{index}]"
         for index, (each, item) in enumerate(zip(own, items, strict=True))
     )
-    return Shown(items, references, named, own)
+    return PromptItems(items, references, named, own)
 
 
 def _ends(item: Any) -> list[NodeId] | None:
@@ -394,7 +394,7 @@ def _is_short_id(value: Any) -> TypeGuard[NodeId]:
     return is_node_id(value) and not (isinstance(value, str) and len(value) > _LONGEST_ID)
 
 
-def batches(shown: Shown) -> list[range]:
+def batches(shown: PromptItems) -> list[range]:
     """Return the ranges of items that share a prompt: 1 to 20 items, about 6,000 characters of lines."""
     found: list[range] = []
     start = size = 0

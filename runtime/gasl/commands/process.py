@@ -22,7 +22,7 @@ from .model_answers import Fault, Judged, Row, rows
 from .model_calls import (
     Answer,
     Asker,
-    Shown,
+    PromptItems,
     Unanswered,
     batches,
     build_again_prompt,
@@ -30,7 +30,7 @@ from .model_calls import (
     build_process_prompt,
     build_repair_prompt,
     process_schema,
-    shown,
+    prompt_items,
 )
 
 _MOST_ROUNDS = 20
@@ -71,7 +71,7 @@ class _Work:
 
     command: Process
     rows: Rows
-    shown: Shown
+    shown: PromptItems
     asker: Asker
     cite: str
     batches: list[_Batch] = field(factory=list)
@@ -186,7 +186,7 @@ async def run_process(command: Process, session: Session) -> ExecutionResult:
     source = rows_of(command.source, session)
     if not source.items:
         return ExecutionResult.of_items([], message=f"{source.name} is empty: no model was called")
-    seen = shown(source.items, name=source.name)
+    seen = prompt_items(source.items, name=source.name)
     work = _Work(command, source, seen, Asker(session), _cite_name(command.returning))
     parts = await asyncio.to_thread(batches, seen)
     work.batches = [_Batch(indices) for indices in parts]
@@ -339,7 +339,7 @@ async def run_classify(command: Classify, session: Session) -> ExecutionResult:
         return ExecutionResult.of_items([], message=f"{source.name} is empty: no model was called")
     asker = Asker(session)
     labels = tuple(dict.fromkeys(command.labels))
-    ids = shown(source.items, name=source.name).ids
+    ids = prompt_items(source.items, name=source.name).ids
     answers: list[Answer | None] = [None] * len(source.items)
     failed: dict[int, Failed] = {}
 

@@ -23,13 +23,13 @@ from ....lang.trees.gasl import (
     joined_names,
 )
 from ..records import ExecutionResult, Session, Value
-from .bindings import MISSING, Refused, Rows, beside, check_field, column, read, rows_of, variables
+from .bindings import MISSING, Refused, Rows, check_field, column, in_thread, read, rows_of, variables
 from .evidence import gathered, one, picked
 from .find import caps_message
 from .suggestions import known_of_items, near
 
 
-@beside
+@in_thread
 def run_count(command: Count, session: Session) -> ExecutionResult:
     """Run COUNT: return a number; with BY, return rows ``{field, count}``, in the order of the first item of each group.
 
@@ -46,7 +46,7 @@ def run_count(command: Count, session: Session) -> ExecutionResult:
     return _grouped(items, rows, members)
 
 
-@beside
+@in_thread
 def run_aggregate(command: Aggregate, session: Session) -> ExecutionResult:
     """Run AGGREGATE: return rows ``{field, sum_x, ...}``. Every function except ``count()`` ignores nulls.
 
@@ -76,7 +76,7 @@ def run_aggregate(command: Aggregate, session: Session) -> ExecutionResult:
     return _grouped(items, rows, members, {"nulls": nulls} if nulls else {})
 
 
-@beside
+@in_thread
 def run_rank(command: Rank, session: Session) -> ExecutionResult:
     """Run RANK: sort the items by a field. Equal items keep their order; items without the field are last in both directions."""
     rows = rows_of(command.source, session)
@@ -163,7 +163,7 @@ _FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
 # SELECT: projection and filter of a variable's items.
 
 
-@beside
+@in_thread
 def run_select_fields(command: SelectFields, session: Session) -> ExecutionResult:
     """Run SELECT ... FIELDS: each item becomes an object with exactly these fields; dotted names stay dotted.
 
@@ -180,7 +180,7 @@ def run_select_fields(command: SelectFields, session: Session) -> ExecutionResul
     return ExecutionResult.of_items(items, picked(rows.value, range(len(items))), used="scan", message=message)
 
 
-@beside
+@in_thread
 def run_select_where(command: SelectWhere, session: Session) -> ExecutionResult:
     """Run SELECT ... WHERE: return the items for which the condition is true. Items that are not objects have no fields."""
     rows = rows_of(command.source, session)
@@ -203,7 +203,7 @@ def run_select_where(command: SelectWhere, session: Session) -> ExecutionResult:
 Members = list[tuple[Value, int]]
 
 
-@beside
+@in_thread
 def run_join(command: Join, session: Session) -> ExecutionResult:
     """Run JOIN (inner): return a row for every pair of items with equal fields, sorted by the left and then by the right item.
 
@@ -283,7 +283,7 @@ def _kinds(rows: Rows, field: Path) -> set[str]:
     return {names.get(type(value), "other") for value in column(rows, field) if value is not None}
 
 
-@beside
+@in_thread
 def run_set_operation(command: SetOperation, session: Session) -> ExecutionResult:
     """Run UNION, INTERSECT, EXCEPT. Without ON, whole items are compared, and equal items appear only once.
 

@@ -15,7 +15,7 @@ from blake3 import blake3
 from ....adapters.llm import BadAnswer, Completion, LLMError, Notice, Truncated
 from ....adapters.llm.json_schema import canonical
 from ....adapters.llm.middleware import Layer, NoText, asked_for
-from ....adapters.llm.strict_schema import Means
+from ....adapters.llm.strict_schema import ModelCapabilities
 from ....lang.diagnostic import Diagnostic, has_errors
 from ....lang.documents.seed import read_seed
 from ....lang.linter.seed import check as lint
@@ -54,14 +54,14 @@ class _UncheckedAnswers(Layer):
         repaired: list[str] = options.pop("repaired")
         notify = options.get("notify")
 
-        def heard(notice: Notice) -> None:
+        def forward(notice: Notice) -> None:
             if notice.kind == "repair":
                 repaired.append(notice.reason)
             if notify is not None:
                 notify(notice)
 
         try:
-            return await self._inner.generate(prompt, **{**options, "notify": heard})
+            return await self._inner.generate(prompt, **{**options, "notify": forward})
         except NoText as error:  # a fault of the client, not a draft: a repeated call would only cost more
             raise LLMError(error.message, hint="generate(prompt, **options) returns a str or a Completion") from error
         except BadAnswer as error:
@@ -93,7 +93,7 @@ class PhaseRun:
     options: Mapping[str, Any]
     events: Events | None
     repairs: int
-    means: Means = field(factory=Means)
+    means: ModelCapabilities = field(factory=ModelCapabilities)
     spent: Spent = field(factory=Spent)
     used: int = 0
     """Repairs so far, including those of the client."""
@@ -227,7 +227,7 @@ async def compile_task(
     cancel: asyncio.Event | None = None,
     time_limit: float | None = None,
     cache: Compilations | None = None,
-    means: Means | None = None,
+    means: ModelCapabilities | None = None,
 ) -> Compiled:
     """Compile ``request`` with the model of ``caller``.
 
@@ -252,7 +252,7 @@ async def compile_task(
         heard,
         Deadline(cancel, time_limit),
         began=began,
-        means=means or Means(),
+        means=means or ModelCapabilities(),
     )
     broken = len(heard.broken) if heard is not None else 0
     made = await work.run()
@@ -286,7 +286,7 @@ class _Compiling:
     events: Events | None
     ending: Deadline
     began: float
-    means: Means = field(factory=Means)
+    means: ModelCapabilities = field(factory=ModelCapabilities)
     steps: list[CompiledStep] = field(factory=list)
     failed: Failed | None = None
     repeats: bool = False
@@ -314,7 +314,7 @@ class _Compiling:
             return self._failure()
         for note in judge.notes(seed):
             self._note(note)
-        return self._made(
+        return self._compiled(
             *final(seed, self.request.name or ("" if seed.task_name else conditions.task_name), self.check)
         )
 
@@ -347,7 +347,7 @@ class _Compiling:
             )
         )  # fmt: skip
 
-    def _made(self, seed: FormulaSeed, text: str, diagnostics: tuple[Diagnostic, ...]) -> Compiled:
+    def _compiled(self, seed: FormulaSeed, text: str, diagnostics: tuple[Diagnostic, ...]) -> Compiled:
         return self._result(Compiled("done", seed, seed.document, text, diagnostics=diagnostics))
 
     def _result(self, made: Compiled) -> Compiled:

@@ -53,25 +53,25 @@ _SCALAR, _TEXT, _LIST, _LONG, _RECORDS = range(5)
 
 
 @frozen
-class Shown:
+class CompactItems:
     """The lines that show the items, and a warning about omitted data; "" if nothing but records is omitted."""
 
     text: str
     warning: str = ""
 
 
-def compact(items: Sequence[Any]) -> Shown:
+def compact(items: Sequence[Any]) -> CompactItems:
     """Return a line for each item, ``[index] ...``: at most ``ALL`` characters in total."""
     whole = _all_as_json(items)
     if whole is not None:
-        return Shown(whole)
+        return CompactItems(whole)
     fields, more = _fields(items)
     made = _chosen(fields, items, columns=False)
     if made.left:
         table = _chosen(fields, items, columns=True)
-        made = table if table.shown > made.shown else made
+        made = table if table.values_shown > made.values_shown else made
     made.more = more
-    return made.written()
+    return made.as_compact_items()
 
 
 def _all_as_json(items: Sequence[Any]) -> str | None:
@@ -204,21 +204,21 @@ class _Chosen:
     more: bool = False
 
     @property
-    def shown(self) -> int:
+    def values_shown(self) -> int:
         """Number of values shown whole."""
         return sum(len(each.values) for each, width in self.fields if width is None)
 
-    def written(self) -> Shown:
+    def as_compact_items(self) -> CompactItems:
         """Return the lines that show the items; if data is left out, the first line says so."""
         lines = [f"[{index}] {self._line(index)}".rstrip() for index in range(len(self.items))]
         if self.columns:
             lines.insert(0, f"[index] {'|'.join(each.name for each, _ in self.fields)}")
         if not self.left and not self.more:
-            return Shown("\n".join(lines))
+            return CompactItems("\n".join(lines))
         said = _omissions(self, len(self.items))
         lines.insert(0, f"({said}; read(path) in the expansion gives the rest)")
         missed = self.more or any(each.kind != _RECORDS for each in self.left)
-        return Shown("\n".join(lines), said if missed else "")
+        return CompactItems("\n".join(lines), said if missed else "")
 
     def _line(self, index: int) -> str:
         parts = []
@@ -375,7 +375,7 @@ class Planned:
     script: Script
 
 
-def plan_prompt(job: Job, shown: Shown) -> str:
+def plan_prompt(job: Job, shown: CompactItems) -> str:
     """Return the prompt of the planning phase. ``shown``: the lines that show the items."""
     values = {"context": fenced(job.request), "items_compact": fenced(shown.text), "wanted": _escaped_request(job)}
     return fill(read_prompt(__package__, "plan"), values)

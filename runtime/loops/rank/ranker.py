@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from attrs import define, field
 
-from ....adapters.llm.strict_schema import Means
+from ....adapters.llm.strict_schema import ModelCapabilities
 from ...answers.answer_results import LONGEST
 from ...errors import RequestError, check_text, whole_number_validator
 from ...events import Events
@@ -18,7 +18,7 @@ from ...results import Failed, StepFailed
 from .phases import MAX_ITERATIONS, Executed, Expanded, execute, expand
 from .plan_phase import Planned, plan
 from .ranking_parser import name_of
-from .ranking_results import NONE, Job, Phase, Ranked, Room, Status, with_budget_hint
+from .ranking_results import NONE, Job, Phase, Ranked, RequestAdmission, Status, with_budget_hint
 
 __all__ = ["MAX_ITERATIONS", "MOST_ITEMS", "Work", "check_requests", "prepare", "rank", "rank_many"]
 
@@ -80,7 +80,7 @@ class Work:
     max_concurrency: int = field(default=8, validator=whole_number_validator(1))
     options: Mapping[str, Any] = field(factory=dict)
     time_limit: float | None = field(default=None, converter=checked_time_limit)
-    means: Means = NONE
+    means: ModelCapabilities = NONE
 
 
 def prepare(items: Any, **options: Any) -> Work:
@@ -134,12 +134,12 @@ async def rank_many(
     cancelled. Raises ``RequestError`` before any call.
     """
     check_requests(requests)
-    room = Room(max_calls if len(requests) > 1 else None, work.max_concurrency)
+    admission = RequestAdmission(max_calls if len(requests) > 1 else None, work.max_concurrency)
     turn = asyncio.Lock()  # granted in the order of requests
 
     async def one(number: int, request: str) -> Ranked:
         async with turn:
-            short = await room.begin()
+            short = await admission.begin()
         sent = 0
         try:
             if cancel is not None and cancel.is_set():
@@ -150,7 +150,7 @@ async def rank_many(
             on_ranked(ranked)
             return ranked
         finally:
-            room.ended(sent)
+            admission.ended(sent)
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(number, request)) for number, request in enumerate(requests)]

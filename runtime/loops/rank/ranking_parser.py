@@ -340,11 +340,11 @@ def _listed(line: str, names: Names) -> list[str] | None:
         return None
     called: list[str] = []
 
-    def kept(match: "re.Match[str]") -> str:
+    def store_match(match: "re.Match[str]") -> str:
         called.append(match[0])
         return f"\x00{len(called) - 1}\x00"
 
-    marked = names.pattern.sub(kept, line)
+    marked = names.pattern.sub(store_match, line)
     pieces = [each for each in re.split(r"\s*(?:[,;>→]|\band\b)\s*", marked) if each]
     if len(pieces) < 2 or not all(_PIECE.fullmatch(each) for each in pieces):
         return None

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from attrs import asdict, define, field, frozen
 
 from ....adapters.llm import Usage
-from ....adapters.llm.strict_schema import Means
+from ....adapters.llm.strict_schema import ModelCapabilities
 from ...answers.generator import ask_text
 from ...events import BudgetReached, Events, PhaseFinished, PhaseStarted, Warned
 from ...models.caller import Asker, Caller, Losses, Spent
@@ -151,7 +151,7 @@ def start(
     base: Path | None = None,
 ) -> RunRecorder:  # fmt: skip
     """Create the folder of a new run and return its recorder. Raises ``RunError``."""
-    written, asked = _written(items), _written(list(requests))
+    written, asked = _encoded(items), _encoded(list(requests))
     return RunRecorder(
         *begin(
             base, kind=RANK, script="", script_hash=hash_of(asked), input_hash=hash_of(written), model=model, name=name,
@@ -199,9 +199,9 @@ class StoredRanking(StoredRun):
         for given, name, kept in ((items, _ITEMS, "input_hash"), (requests, _REQUESTS, "script_hash")):
             if given is None and self._hash(name) != self.head[kept]:
                 changed.append(f"{name} in its folder was changed")
-        if items is not None and hash_of(_written(items)) != self.head["input_hash"]:
+        if items is not None and hash_of(_encoded(items)) != self.head["input_hash"]:
             changed.append("the items changed")
-        if requests is not None and hash_of(_written(list(requests))) != self.head["script_hash"]:
+        if requests is not None and hash_of(_encoded(list(requests))) != self.head["script_hash"]:
             changed.append("the requests changed")
         return self.reopen(
             lambda journal, stored: RunRecorder(self.run_id, self.path, journal, stored.answers), changed, force
@@ -231,14 +231,14 @@ def totals_done(recorder: RunRecorder, ranked: Sequence[Ranked], seconds: float)
     recorder.end(status, seconds, total.usage, total.cost, total.calls)
 
 
-def _written(value: Any) -> bytes:
+def _encoded(value: Any) -> bytes:
     """Return the bytes by which ``value`` is stored and compared. Object keys keep their order, because prompts show the order."""
     return json.dumps(value, allow_nan=False).encode()
 
 
 # The state shared by the phases of one request: models, events, items, and cost.
 
-NONE = Means()
+NONE = ModelCapabilities()
 """The output constraints that a custom client supports: none, so the prompt text states every constraint."""
 
 
@@ -257,7 +257,7 @@ class Job:
     caller: Caller
     events: Events | None
     options: Mapping[str, Any] = field(factory=dict)
-    means: Means = NONE
+    means: ModelCapabilities = NONE
     losses: Losses = field(factory=Losses)
     warnings: list[str] = field(factory=list)
     repairs: list[Repair] = field(factory=list)
@@ -324,7 +324,7 @@ def with_budget_hint(reason: str) -> str:
 
 
 @define
-class Room:
+class RequestAdmission:
     """Decides which requests may begin. ``most``: calls of all requests (None: no limit); ``places``: maximum in parallel."""
 
     most: int | None

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from attrs import asdict, define, evolve, field
 
 from ....adapters.llm import LLM
-from ....adapters.llm.strict_schema import means_of
+from ....adapters.llm.strict_schema import capabilities_of
 from ...errors import short_repr
 from ...events import DecisionMade, Event, HypothesisFormed, PhaseFinished, PhaseStarted, Warned
 from ...gasl import GASLExecutor, PlanError
@@ -91,7 +91,7 @@ class Loop:
             for task in watching:
                 task.cancel()
             await asyncio.gather(*watching, return_exceptions=True)
-        made = self._asked(proposal, earlier)
+        made = self._result(proposal, earlier)
         if self.record is not None and made.status != "cancelled":
             self.record.ended(_end_record(made))
         elif self.record is not None:
@@ -339,7 +339,7 @@ class Loop:
 
     # Results and events
 
-    def _asked(self, proposal: Proposal | None, earlier: int) -> Asked:
+    def _result(self, proposal: Proposal | None, earlier: int) -> Asked:
         spent, found, snapshot = self.asker.spent, self._found, self.executor.state.snapshot()
         seen = found.best.snapshot if found is not None and found.best is not None else snapshot
         completed, rests = None, Support()
@@ -450,7 +450,7 @@ async def traverse(
     if isinstance(record, StoredQuestion):
         return stored_answer(record)
     caller = Caller(llm, named, opened.events, Trace(), base.max_concurrency, record)
-    grammar = small_grammar(opened.adapter.schema.node_attributes) if means_of(wanted.spec).small else ""
+    grammar = small_grammar(opened.adapter.schema.node_attributes) if capabilities_of(wanted.spec).small else ""
     asker = PlannerCalls(caller, wanted.question, wanted.model, wanted.options, wanted.as_json, grammar, wanted.spec)
     clients = {
         name: RecordedModel(client, name, record, asker.spent)

@@ -373,14 +373,14 @@ async def _run_rest(
         if executor.events:
             executor.events.emit(Warned("", message))
 
-    def kept(name: str) -> LLM:
+    def recorder(name: str) -> LLM:
         return AnswerRecorder(clients[name], name, state, turns, warn)
 
-    models = {name: kept(name) for name in clients if name}
+    models = {name: recorder(name) for name in clients if name}
     session = evolve(
         before.session,
         state=state,
-        llm=kept("") if "" in clients else None,
+        llm=recorder("") if "" in clients else None,
         models=models,
         events=executor.events,
         cancel=None,
@@ -447,12 +447,12 @@ def _same(step: Step, other: Step | Action) -> bool:
     return (
         bool(step.commands)
         and step.plan.get("config") == other.plan.get("config")
-        and _written(step.commands) == _written(other.commands)
+        and _normalized(step.commands) == _normalized(other.commands)
     )
 
 
 @cache
-def _written(commands: tuple[str, ...]) -> str:
+def _normalized(commands: tuple[str, ...]) -> str:
     """Return the commands in the printer's form, so that differences in case and blanks do not matter."""
     text = "\n".join(commands)
     program = parse_gasl(Source(text, "<plan>")) if len(text) <= _LONGEST else None

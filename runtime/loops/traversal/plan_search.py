@@ -49,13 +49,13 @@ _TOLD = (BudgetReached, CallFinished, CallRetried, CallStarted, RepairAsked, War
 def calls_and_warnings(events: Events) -> Events:
     """Return an event stream for parallel plans that forwards calls and warnings to ``events``, but no command events."""
 
-    def told(event: Event) -> None:
+    def forward(event: Event) -> None:
         if isinstance(event, _TOLD):
             events.emit(event)
 
     made = Events()
     if events:
-        made.subscribe(told)
+        made.subscribe(forward)
     return made
 
 

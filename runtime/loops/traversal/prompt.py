@@ -239,11 +239,11 @@ def _built(
     template = read_prompt(package, "step")
     left = max(800, most - len(template) - sum(map(len, values.values())) - _FENCES * len(_SHARES))
 
-    def room(name: str) -> int:
+    def share(name: str) -> int:
         return int(left * _SHARES[name])
 
     if refused is not None:
-        part = room("refused")
+        part = share("refused")
         values["refused"] = fill(
             read_prompt(package, "refused"),
             {"answer": fenced(clipped(refused.answer, part // 3)), "faults": fenced(cut(refused.faults, part // 2))},
@@ -251,16 +251,16 @@ def _built(
         left -= len(values["refused"])
     if steps:
         last, head = steps[-1], f"THE LAST STEP ({steps[-1].status})"
-        told = cut(last.faults, room("outcome")) if last.status == "refused" else outcome_view(last, room("outcome"))
+        told = cut(last.faults, share("outcome")) if last.status == "refused" else outcome_view(last, share("outcome"))
         supposed = clipped(last.supposed.hypothesis, 300)
         values["outcome"] = f"{head}\n{fenced(f'supposed: {supposed}' + chr(10) + told)}"
         left -= len(values["outcome"])
         if steps[:-1]:
-            values["trail"] = f"EARLIER STEPS\n{fenced(trail_view(steps[:-1], room('trail')))}"
+            values["trail"] = f"EARLIER STEPS\n{fenced(trail_view(steps[:-1], share('trail')))}"
             left -= len(values["trail"])
-    values["state"] = fenced(state_view(state, room("state")))
+    values["state"] = fenced(state_view(state, share("state")))
     left -= len(values["state"])
-    values["schema"] = fenced(graph_view(schema, caps, room("schema")))
+    values["schema"] = fenced(graph_view(schema, caps, share("schema")))
     return fill(template, values)
 
 

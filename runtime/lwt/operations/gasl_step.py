@@ -101,7 +101,7 @@ def _program(call: Call, context: Context) -> _Program:
 
     inside: dict[str, str] = {}
 
-    def written(reference: Reference) -> str:
+    def reference_text(reference: Reference) -> str:
         if reasons := _incomplete_reasons(reference.name, scope):
             inside[reference.name] = f"depends on {{({reference.name})}}, which is incomplete: {'; '.join(reasons)}"
         return text_of(resolve(reference, scope), reference)
@@ -110,7 +110,7 @@ def _program(call: Call, context: Context) -> _Program:
     marks = {
         name: reasons for name, reference in inner.variables if (reasons := _incomplete_reasons(reference.name, scope))
     }
-    text = inner.text(written)
+    text = inner.text(reference_text)
     return _Program(text, values, inner.with_references, marks, tuple(inside.values()))
 
 

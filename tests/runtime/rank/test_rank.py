@@ -10,7 +10,7 @@ import knotwork
 import pytest
 from knotwork import planner
 from knotwork.adapters.llm import BudgetExceeded, Unavailable
-from knotwork.adapters.llm.strict_schema import Means
+from knotwork.adapters.llm.strict_schema import ModelCapabilities
 from knotwork.runtime.events import Event, Events, PhaseFinished, PhaseStarted, RepairAsked, ToolCalled
 from knotwork.runtime.loops.rank.ranker import MOST_ITEMS, prepare
 from knotwork.runtime.loops.rank.ranker import rank as run_one
@@ -323,7 +323,7 @@ def test_tools_are_offered_to_models_that_have_them(items: Items, expanding: str
 
     async def ranked() -> planner.Ranked:
         caller = Caller(model, {}, None, Trace(), 2)
-        return await run_one(prepare(items, means=Means(tools=True)), "tea", caller)
+        return await run_one(prepare(items, means=ModelCapabilities(tools=True)), "tea", caller)
 
     made = asyncio.run(ranked())
     assert (made.ranking, made.script) == ((6,), '(final)=LLM("Items: [5]. Best?")')

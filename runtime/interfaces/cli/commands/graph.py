@@ -43,7 +43,7 @@ def info(graph: Source, raw: AsWritten = False, output_format: Form = "table") -
     print(f"nodes    {report.nodes:,}\nedges    {report.edges:,}\n")
     if report.changes:
         rows = [
-            [change.where, change.says, f"{change.count:,}", *_difference(*change.examples[0])]
+            [change.where, change.description, f"{change.count:,}", *_difference(*change.examples[0])]
             for change in report.changes
         ]
         write_table(("where", "change", "values", "before", "after"), rows, wide=("values",))
