@@ -367,13 +367,13 @@ def build_reconcile_prompt(
 ) -> str:
     """Return the prompt that asks for a decision on the ``fields`` for which two readings of a review differ."""
 
-    def said(answers: Mapping[str, Any]) -> str:
+    def answer_block(answers: Mapping[str, Any]) -> str:
         return fenced(json.dumps({each.name: answers.get(each.name) for each in fields}, ensure_ascii=False))
 
     return "\n\n".join(
         [
             prompt,
-            f"Two readers have answered already, and differ. The first said:\n{said(one)}\nThe second said:\n{said(other)}",
+            f"Two readers have answered already, and differ. The first said:\n{answer_block(one)}\nThe second said:\n{answer_block(other)}",
             f"Read the review again and decide. Answer with JSON only, of this form:\n{_form(fields)}",
         ]
     )
