@@ -150,7 +150,7 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-_SHOWN = 10
+_MOST_ELEMENTS = 10
 """Maximum items of a list, or keys of an object, in an abridged value."""
 _DEEPEST = 6
 """Maximum depth of an abridged value."""
@@ -172,13 +172,13 @@ def _abridged(value: Any, most: int, depth: int) -> Any:
     if depth == 0:
         return "…"
     if isinstance(value, Mapping):
-        first = list(islice(value.items(), 2 * _SHOWN))
+        first = list(islice(value.items(), 2 * _MOST_ELEMENTS))
         known = {name for name, _ in first}
         first += [(name, value[name]) for name in NAMING if name in value and name not in known]
         made = {cut(str(name), most): _abridged(item, most, depth - 1) for name, item in first}
         return made if len(value) == len(first) else {**made, "…": f"{len(value) - len(first)} more"}
-    items = [_abridged(item, most, depth - 1) for item in value[:_SHOWN]]
-    return items if len(value) <= _SHOWN else [*items, f"… {len(value) - _SHOWN} more"]
+    items = [_abridged(item, most, depth - 1) for item in value[:_MOST_ELEMENTS]]
+    return items if len(value) <= _MOST_ELEMENTS else [*items, f"… {len(value) - _MOST_ELEMENTS} more"]
 
 
 def storable(value: Any) -> Any:

@@ -141,8 +141,8 @@ class Scheduler:
                 if not self._over.done():
                     self._over.set_result(None)
                 return
-        room = len(self._ready) if self.limit is None else min(len(self._ready), self.limit - self._active)
-        for _ in range(room):
+        startable = len(self._ready) if self.limit is None else min(len(self._ready), self.limit - self._active)
+        for _ in range(startable):
             self._active += 1
             worker = asyncio.ensure_future(self._worker())
             self._workers.add(worker)

@@ -180,7 +180,7 @@ def _without_control_characters(value: Any) -> Any:
     return "\n".join(map(printable, value.split("\n"))) if type(value) is str else value
 
 
-_KEYS, _SUPPOSED = 200, 50
+_KEYS, _MOST_HYPOTHESES = 200, 50
 """Maximum number of state keys, and maximum number of hypotheses, that are shown."""
 
 
@@ -212,7 +212,7 @@ def render_state(
         model=_of(config, "llm", "model"),
         when=_when(state),
         counts=_counts(state, found, history),
-        hypotheses=_supposed(history),
+        hypotheses=_hypotheses(history),
         groups=found[:_KEYS],
         keys_left_out=max(0, len(found) - _KEYS),
         drawing=draw(*evidence_graph(found), graph),
@@ -246,9 +246,9 @@ def _when(state: Mapping[str, Any]) -> str:
     return f"Started {begun}, last changed {ended} (UTC)." if begun else ""
 
 
-def _supposed(history: Sequence[Any]) -> list[str]:
+def _hypotheses(history: Sequence[Any]) -> list[str]:
     entries = (entry for entry in history[:1_000] if isinstance(entry, Mapping) and entry.get("hypothesis"))
-    return list(dict.fromkeys(str(entry["hypothesis"])[:1_000] for entry in entries))[:_SUPPOSED]
+    return list(dict.fromkeys(str(entry["hypothesis"])[:1_000] for entry in entries))[:_MOST_HYPOTHESES]
 
 
 def _counts(state: Mapping[str, Any], found: Sequence[Group], history: Sequence[Any]) -> list[tuple[str, str]]:

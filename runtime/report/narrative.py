@@ -221,7 +221,7 @@ class _EventReader:
             case "decision.made":
                 self._decided(event)
             case "hypothesis.formed":
-                self._supposed(event)
+                self._add_hypothesis(event)
             case "warning":
                 if len(account.warnings) < _WARNINGS:
                     account.warnings.append(text(event, "message"))
@@ -391,7 +391,7 @@ class _EventReader:
             section = self._section(self._step)
             section.label = f"step {self._step}, {decision}"
 
-    def _supposed(self, event: Mapping[str, Any]) -> None:
+    def _add_hypothesis(self, event: Mapping[str, Any]) -> None:
         if not self.searched:
             self._step = number(event, "step") or self._step
             self._section(self._step).title = text(event, "hypothesis")

@@ -33,7 +33,7 @@ from ...events import (
     StateChanged,
 )
 from ..options import in_words_of_options, price_of
-from .ask_summary import Lines, Question, Searched, finish
+from .ask_summary import Lines, Question, SearchOptions, finish
 from .display import Display, Foot, aligned_columns, one_line
 from .inputs import STDIN, Unreadable, read_source, show, telling, writable
 from .output import Exit, Misused, cancelling, complain, is_terminal, say
@@ -121,7 +121,7 @@ def _check(asked: Question) -> None:
         raise Misused("the graph comes before the question", f"knotwork ask {shlex.join(example)}")
     if search.strategy is None:
         for name, option in _OF_SEARCH.items():
-            if getattr(search, name) != getattr(Searched(), name):
+            if getattr(search, name) != getattr(SearchOptions(), name):
                 raise Misused(f"{option} needs a search", f"add --search beam, or omit {option}")
     if search.tree is not None and search.tree != "-":
         folder = Path(search.tree).parent

@@ -23,7 +23,7 @@ Form = Literal["auto", "plain", "json"]
 
 
 @frozen
-class Searched:
+class SearchOptions:
     """The options of a search. ``strategy`` is None if there is no search; ``tree`` is the output file of the tree."""
 
     strategy: str | None = None
@@ -60,7 +60,7 @@ class Question:
     form: Form
     max_concurrency: int
     limits: Limits
-    search: Searched = Searched()
+    search: SearchOptions = SearchOptions()
 
 
 _STYLES = {"complete": "green", "ungrounded": "yellow", "stopped": "yellow", "failed": "red", "cancelled": "yellow"}
@@ -218,7 +218,7 @@ def _more_calls(made: Asked, asked: Question) -> int:
     return max(1, 2 * most) if made.stopped == "budget" and most is not None and made.calls >= most else 0
 
 
-def _search_options(search: Searched, exhausted: bool) -> list[str]:
+def _search_options(search: SearchOptions, exhausted: bool) -> list[str]:
     """Return the options of a search that are not defaults. If the search tried everything, return the options of a larger search.
 
     The depth is increased, not the number of branches: stored proposals are reused, so visited states would get no new branches.
@@ -232,7 +232,7 @@ def _search_options(search: Searched, exhausted: bool) -> list[str]:
         depth += 4
     search, words = evolve(search, depth=depth), ["--search", strategy]
     for name in ("width", "branching", "depth", "value", "enough"):
-        if (given := getattr(search, name)) != getattr(Searched(), name):
+        if (given := getattr(search, name)) != getattr(SearchOptions(), name):
             words += [f"--{name}", str(given)]
     return words
 

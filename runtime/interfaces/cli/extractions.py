@@ -21,7 +21,7 @@ from .inputs import Unreadable, read_source, required, show
 from .json_stream import Item, NotJSON, values
 from .output import Exit, Misused, say
 
-_TOLD = 5
+_MOST_NAMES = 5
 """Maximum number of names that a message lists."""
 
 
@@ -112,8 +112,8 @@ class Results:
         fields = self.seed.field_by_name
         if have and fields and not any(key in fields for key in have):
             raise Misused(
-                f"{self.items.display_name} belongs to another seed: it has {', '.join(have[:_TOLD])}",
-                f"this seed extracts {', '.join(list(fields)[:_TOLD])}",
+                f"{self.items.display_name} belongs to another seed: it has {', '.join(have[:_MOST_NAMES])}",
+                f"this seed extracts {', '.join(list(fields)[:_MOST_NAMES])}",
             )
 
     def _context(self, given: Mapping[str, Any], index: int) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ from ..repl.dot_commands.inspection import LISTED
 from ..signals import SignalCount, count_signals
 from .inputs import Unreadable, only_one_stdin, read_input, read_source, telling, warn
 from .output import Exit, Misused, colour, is_terminal, leaving, paint, say
-from .turn import ReplAsked, Screen, Turn, run_batch
+from .turn import ReplOptions, Screen, Turn, run_batch
 
 # The greeting: graph, state, model and a command to try. It shows only information that is available quickly.
 
@@ -176,7 +176,7 @@ def need_prompt() -> None:
     import_module("..repl.terminal", __package__)
 
 
-async def run_prompt(asked: ReplAsked, session: Session, life: Life) -> int:
+async def run_prompt(options: ReplOptions, session: Session, life: Life) -> int:
     """Run the prompt until the user leaves; return the exit code."""
     from ..repl.terminal import Dropped, make_prompt, paged
 
@@ -196,9 +196,9 @@ async def run_prompt(asked: ReplAsked, session: Session, life: Life) -> int:
             prompt.app.exit(exception=EOFError if life.is_ended else Dropped)
 
     life.between = partial(asyncio.get_running_loop().call_soon_threadsafe, dropped)
-    greet(asked.session.workspace, session)
+    greet(options.session.workspace, session)
     try:
-        if asked.rc and await _own_settings(turn, folder / RC):
+        if options.rc and await _own_settings(turn, folder / RC):
             return Exit.DONE
         while not life.is_ended:
             try:
@@ -261,52 +261,55 @@ async def _own_settings(turn: Turn, path: Path) -> bool:
 # The command ``repl`` opens the workspace, then runs the given commands or the prompt.
 
 
-def perform(asked: ReplAsked) -> int:
+def perform(options: ReplOptions) -> int:
     """Run the command and return the exit code. Raises ``Misused``, ``AdapterError``, ``StoreError`` and ``NotConfigured``."""
-    only_one_stdin([*asked.files, asked.input_file])
-    at_prompt = not (asked.files or asked.commands) and sys.stdin is not None and sys.stdin.isatty()
+    only_one_stdin([*options.files, options.input_file])
+    at_prompt = not (options.files or options.commands) and sys.stdin is not None and sys.stdin.isatty()
     if at_prompt and sys.stdout.isatty() and not is_terminal(sys.stdout):
         # The terminal can't move its cursor (such as a shell in an editor): read lines as from a pipe.
         say("TERM=dumb: without a prompt, each line is run when it is complete; .quit ends")
         at_prompt = False
     if at_prompt and not is_terminal(sys.stdout):
         raise Misused("the prompt needs a terminal on stdout", "use -c TEXT or -f FILE without a terminal")
-    if not at_prompt and asked.input_file == "-" and not (asked.files or asked.commands):
+    if not at_prompt and options.input_file == "-" and not (options.files or options.commands):
         raise Misused("stdin can be the input or the commands, not both", "put the input into a file, or give -c or -f")
-    graph = asked.session.workspace.graph
+    graph = options.session.workspace.graph
     if isinstance(graph, str) and graph.endswith((".gasl", ".lwt")):
         raise Misused(f"{graph} is a command file, not a graph", f"knotwork repl GRAPH -f {graph}")
-    for name in asked.files:
+    for name in options.files:
         if name != "-" and not os.path.exists(name):
             try:
                 read_source(name)
             except Unreadable as error:
                 raise Misused(error.diagnostic.message, "; ".join(error.diagnostic.hints)) from None
     if not at_prompt:
-        return asyncio.run(_closing(run_batch, asked, _open_session(asked)))
+        return asyncio.run(_closing(run_batch, options, _open_session(options)))
     life = Life()
     with count_signals(life.hear):  # asyncio does not replace this SIGINT handler
         need_prompt()
-        session = _open_session(asked)
+        session = _open_session(options)
         life.opened()
-        return asyncio.run(_closing(partial(run_prompt, life=life), asked, session, life))
+        return asyncio.run(_closing(partial(run_prompt, life=life), options, session, life))
 
 
-def _open_session(asked: ReplAsked) -> Session:
+def _open_session(options: ReplOptions) -> Session:
     """Open the workspace. This happens before the event loop starts, so that Ctrl-C ends a slow start at once."""
     try:
-        value = None if asked.input_file is None else read_input(asked.input_file)
+        value = None if options.input_file is None else read_input(options.input_file)
     except Unreadable as error:
         raise Misused(error.diagnostic.message, *error.diagnostic.hints[:1]) from None
-    return open_repl(evolve(asked.session, input=value), telling(warn))
+    return open_repl(evolve(options.session, input=value), telling(warn))
 
 
 async def _closing(
-    run: Callable[[ReplAsked, Session], Awaitable[int]], asked: ReplAsked, session: Session, life: Life | None = None
+    run: Callable[[ReplOptions, Session], Awaitable[int]],
+    options: ReplOptions,
+    session: Session,
+    life: Life | None = None,
 ) -> int:
     """Run the session, close it, and return the exit code."""
     try:
-        return await run(asked, session)
+        return await run(options, session)
     finally:
         if life is not None:
             life.ending()

@@ -22,7 +22,7 @@ from .result_file import OutFormat, Sink, Unwritten, form_of, open_sink, same_fi
 from .seed_view import Tally
 
 _EXCERPT = 80
-_SHOWN = 25
+_MOST_CHANGES = 25
 """Maximum number of changes that are shown for each context; JSON output has all."""
 
 
@@ -147,7 +147,7 @@ def _write_text(found: Extracted, made: Sensitivity) -> None:
         else f"{counted(len(made.flips), 'single change')} would change"
     )
     print(printable(f"{single} {', '.join(made.outputs)} ({made.tried:,} tried)"))
-    for flip in made.flips[:_SHOWN]:
+    for flip in made.flips[:_MOST_CHANGES]:
         print(printable(f"  {_change(found, flip)}"))
         for output in flip.outputs:
             before, after = (
@@ -155,8 +155,8 @@ def _write_text(found: Extracted, made: Sensitivity) -> None:
                 for value, error in ((output.before, output.error_before), (output.after, output.error_after))
             )
             print(printable(f"    {output.name}: {before} → {after}"))
-    if len(made.flips) > _SHOWN:
-        print(f"  and {len(made.flips) - _SHOWN:,} more; --format json has all")
+    if len(made.flips) > _MOST_CHANGES:
+        print(f"  and {len(made.flips) - _MOST_CHANGES:,} more; --format json has all")
     if made.tried < made.possible:
         print(f"  {made.possible - made.tried:,} more changes were not tried")
 

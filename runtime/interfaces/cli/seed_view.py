@@ -19,7 +19,7 @@ from ...events import CallRetried, Event, Warned
 from .display import Foot
 from .output import Exit, colour, paint, say
 
-_TOLD = 20
+_MOST_INCOMPLETE = 20
 """Maximum number of incomplete contexts that are listed; the results have all."""
 
 
@@ -37,7 +37,7 @@ class Tally:
         """Count one result, given as JSON."""
         self.statuses[result["status"]] += 1
         self.reviews.update(result["counts"])
-        if result["status"] != "complete" and len(self._incomplete_results) < _TOLD:
+        if result["status"] != "complete" and len(self._incomplete_results) < _MOST_INCOMPLETE:
             self._incomplete_results.append((result["status"], _first_fault(result)))
 
     @property

@@ -193,8 +193,8 @@ def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
-def _is_past(heard: SignalCount, times: int) -> bool:
-    return heard.times > times
+def _is_past(signals: SignalCount, times: int) -> bool:
+    return signals.times > times
 
 
 class Turn:
@@ -217,17 +217,17 @@ class Turn:
         of the text. The second Ctrl-C ends the piece without waiting. After both, the session continues. The third Ctrl-C exits.
         """
         waiting, outcomes, cancel = PieceQueue(text, name, stop, first_line), list[Outcome](), asyncio.Event()
-        with staged_interrupts(partial(self._in_order, cancel), self._at_once, last=leaving(self._hide)) as heard:
-            while not heard.times and (piece := waiting.next()) is not None:
+        with staged_interrupts(partial(self._in_order, cancel), self._at_once, last=leaving(self._hide)) as signals:
+            while not signals.times and (piece := waiting.next()) is not None:
                 outcome = waiting.settle(await self._run(piece, cancel))
                 # A Ctrl-C that ended the piece does not stop the output of its outcome; a later Ctrl-C does.
-                is_stopped = partial(_is_past, heard, heard.times)
+                is_stopped = partial(_is_past, signals, signals.times)
                 if not await self._screen.write(outcome, is_stopped) and outcome.is_good:
                     outcome = evolve(outcome, status="failed")
                 outcomes.append(evolve(outcome, value=NOTHING))  # the value is already shown, and may be large
             # Signals received up to this point are handled here, so that the next prompt does not receive them.
-            if heard.times and outcomes:
-                outcomes[-1] = evolve(outcomes[-1], status="cancelled", ends=outcomes[-1].ends or heard.ends)
+            if signals.times and outcomes:
+                outcomes[-1] = evolve(outcomes[-1], status="cancelled", ends=outcomes[-1].ends or signals.ends)
         self.left = tuple(waiting.left)
         return outcomes
 
@@ -343,7 +343,7 @@ def code_of(outcomes: Iterable[Outcome]) -> Exit:
 
 
 @frozen(kw_only=True)
-class ReplAsked:
+class ReplOptions:
     """The options of the session, and the texts to run. ``rc``: run the user's settings file at the start."""
 
     session: SessionOptions
@@ -363,28 +363,28 @@ class _Part:
     first_line: int = 1
 
 
-async def run_batch(asked: ReplAsked, session: Session) -> int:
+async def run_batch(options: ReplOptions, session: Session) -> int:
     """Run all given texts and return the exit code. Raises ``Misused`` for an unreadable file."""
     turn = Turn(session, Screen(session.settings))
     outcomes: list[Outcome] = []
-    for part in _texts(asked):
-        done = await turn.take(part.text, part.name, stop=asked.fail_fast, first_line=part.first_line)
+    for part in _texts(options):
+        done = await turn.take(part.text, part.name, stop=options.fail_fast, first_line=part.first_line)
         outcomes += done
         last = done[-1] if done else None
-        if last is not None and (last.ends or last.status == "cancelled" or (asked.fail_fast and not last.is_good)):
+        if last is not None and (last.ends or last.status == "cancelled" or (options.fail_fast and not last.is_good)):
             break
     return code_of(outcomes)
 
 
-def _texts(asked: ReplAsked) -> Iterator[_Part]:
-    if asked.files or asked.commands:
-        for name in asked.files:
+def _texts(options: ReplOptions) -> Iterator[_Part]:
+    if options.files or options.commands:
+        for name in options.files:
             try:
                 source = read_source(name)
             except Unreadable as error:
                 raise Misused(error.diagnostic.message, "; ".join(error.diagnostic.hints)) from None
             yield _Part(source.text, source.name)
-        for command in asked.commands:
+        for command in options.commands:
             yield _Part(command, "<command>")
     else:
         yield from _from_stdin()

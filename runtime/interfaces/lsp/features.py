@@ -32,7 +32,7 @@ from .server import Findings, KnotworkServer
 
 _FIX_ALL = "source.fixAll.knotwork"
 _MOST = 50
-_LONGEST, _TOLD = 40, 2
+_LONGEST, _MOST_EDITS = 40, 2
 """In the title of an action: the maximum number of characters of a quoted text, and the maximum number of edits described."""
 _INDENT = re.compile(r"[ \t]*")
 
@@ -77,8 +77,8 @@ def code_actions(
 def action_title(edits: Sequence[Edit], text: str) -> str:
     """Return a title that describes what ``edits`` change in ``text``."""
     done = [_action(edit, text) for edit in edits]
-    more = len(done) - _TOLD
-    return "; ".join(done[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    more = len(done) - _MOST_EDITS
+    return "; ".join(done[:_MOST_EDITS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _action(edit: Edit, text: str) -> str:

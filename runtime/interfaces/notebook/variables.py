@@ -89,7 +89,7 @@ _WAYS: Mapping[str, str] = {
 
 
 @frozen
-class _Held:
+class _SharedValue:
     """The two values of a shared name: the session's ``value``, and the value that Python had under this name at that time.
 
     ``how`` is "taken" (copied from Python), "given" (copied to Python) or "apart" (not copied, because Python can't use the name or
@@ -111,7 +111,7 @@ class SharedVariables:
 
     names: MutableMapping[str, Any]
     hidden: Mapping[str, Any] = field(factory=dict)
-    _held: dict[str, _Held] = field(factory=dict, init=False)
+    _shared_values: dict[str, _SharedValue] = field(factory=dict, init=False)
 
     def known(self) -> list[str]:
         """Return the names of the variables that the notebook has created."""
@@ -122,11 +122,13 @@ class SharedVariables:
 
         Raises ``NotShared`` for an unsupported value; the message names the variable.
         """
-        for name in [name for name, held in self._held.items() if held.how != "apart" and name not in self.names]:
-            del self._held[name]
+        for name in [
+            name for name, held in self._shared_values.items() if held.how != "apart" and name not in self.names
+        ]:
+            del self._shared_values[name]
             values.context.forget(name)
         for name in wanted:
-            held, bound = self._held.get(name), values.context.value(name)
+            held, bound = self._shared_values.get(name), values.context.value(name)
             if not self._is_shared(name) or (
                 held is not None and held.how == "apart" and held.python is self.names[name] and bound is held.value
             ):
@@ -136,7 +138,7 @@ class SharedVariables:
                 values.bind(name, value)
             now = values.context.value(name)
             if now is not None and (held is None or held.value is not now or held.python is not self.names[name]):
-                self._held[name] = _Held(now, self.names[name], "taken")
+                self._shared_values[name] = _SharedValue(now, self.names[name], "taken")
 
     def copied(self, name: str) -> Any:
         """Return a copy of a Python variable as JSON values. Raises ``NotShared``, which names the variable and a remedy."""
@@ -157,35 +159,35 @@ class SharedVariables:
         """
         remarks = []
         for name in values.names():
-            value, held = values.context.value(name), self._held.get(name)
+            value, held = values.context.value(name), self._shared_values.get(name)
             if value is None or (held is not None and held.value is value):
                 continue
             if fault := self._name_fault(name, held):
-                self._held[name] = _Held(value, self.names.get(name), "apart")
+                self._shared_values[name] = _SharedValue(value, self.names.get(name), "apart")
                 remarks.append(f"{fault}; NAME = %kw value {name} gives its value")
                 continue
             before = self.names.get(name, _NOTHING)
             if held is not None and held.how == "given" and held.python is before:
                 before = held.before
             copy = as_json(value.value)
-            self._held[name], self.names[name] = _Held(value, copy, "given", before), copy
-        for name in [each for each in self._held if values.context.value(each) is None]:
-            self._restore(name, self._held.pop(name))
+            self._shared_values[name], self.names[name] = _SharedValue(value, copy, "given", before), copy
+        for name in [each for each in self._shared_values if values.context.value(each) is None]:
+            self._restore(name, self._shared_values.pop(name))
         return remarks
 
     def drop(self, names: Iterable[str], values: Values) -> None:
         """Remove values from the session and from Python. Python values that they replaced are not restored."""
         for name in names:
             values.context.forget(name)
-            held = self._held.pop(name, None)
+            held = self._shared_values.pop(name, None)
             if held is not None and held.how == "given" and self.names.get(name, _NOTHING) is held.python:
                 self.names.pop(name, None)
 
     def forget(self) -> None:
         """Forget which names are shared, before another session is used. The notebook keeps its variables."""
-        self._held.clear()
+        self._shared_values.clear()
 
-    def _restore(self, name: str, held: _Held) -> None:
+    def _restore(self, name: str, held: _SharedValue) -> None:
         if held.how != "given" or self.names.get(name, _NOTHING) is not held.python:
             return
         if held.before is _NOTHING:
@@ -202,7 +204,7 @@ class SharedVariables:
         """Return whether a name belongs to the shell, such as ``In``. A name that the notebook has rebound counts as a variable."""
         return name in self.hidden and self.names.get(name) is self.hidden[name]
 
-    def _name_fault(self, name: str, held: _Held | None) -> str:
+    def _name_fault(self, name: str, held: _SharedValue | None) -> str:
         """Return why a session value can't be copied to the Python variable ``name``; "" if it can."""
         if not name.isidentifier() or keyword.iskeyword(name):
             return f"{name} is not a valid name in Python"

@@ -137,15 +137,15 @@ def _line_end(line: str, at: int, width: int) -> int:
     """Return the end of the longest part that begins at ``at`` and fits into ``width`` cells; at least one character."""
     if line[at : at + width + 1].isascii():
         return min(at + max(width, 1), len(line))
-    room = width
+    available = width
     for place in range(at, min(at + width, len(line))):
-        room -= cell_len(line[place])
-        if room < 0:
+        available -= cell_len(line[place])
+        if available < 0:
             return max(place, at + 1)
     # More zero-width characters may fit.
     place = min(at + width, len(line))
-    while place < len(line) and (wide := cell_len(line[place])) <= room:
-        room -= wide
+    while place < len(line) and (wide := cell_len(line[place])) <= available:
+        available -= wide
         place += 1
     return place
 
@@ -183,12 +183,12 @@ def _sample_rows(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
 
 def _shrunk(natural: list[int], width: int, wide: list[bool], folds: bool) -> list[int]:
     """Return column widths that fit ``width``. Columns that are not ``wide`` are narrowed first, down to a few cells."""
-    room = width - len(_GAP) * (len(natural) - 1)
-    if sum(natural) <= room:
+    available = width - len(_GAP) * (len(natural) - 1)
+    if sum(natural) <= available:
         return natural
     widths = [min(n, _CELL) if len(natural) > 1 and not folds else n for n in natural]
     for may_shrink in ([not each for each in wide], [True] * len(natural)):
-        while (over := sum(widths) - room) > 0:
+        while (over := sum(widths) - available) > 0:
             candidates = [n for n, may in enumerate(may_shrink) if may and widths[n] > min(_LEAST, natural[n])]
             if not candidates:
                 break
@@ -196,7 +196,7 @@ def _shrunk(natural: list[int], width: int, wide: list[bool], folds: bool) -> li
             second = max((widths[n] for n in candidates if n != widest), default=0)
             step = max(1, min(over, widths[widest] - max(second, _LEAST)))
             widths[widest] -= step
-    return [max(1, min(each, room)) for each in widths]
+    return [max(1, min(each, available)) for each in widths]
 
 
 def is_numeric(values: Sequence[Any]) -> bool:

@@ -403,20 +403,20 @@ async def paged(
     """
     for line in lines.head:
         say(line)
-    room, every, number = max(height() - len(lines.head) - 3, _LEAST), False, 0
+    page_lines, every, number = max(height() - len(lines.head) - 3, _LEAST), False, 0
     while number < lines.count and not stopped():
         part = lines.part(number)
-        if not every and room < len(part) and number:
+        if not every and page_lines < len(part) and number:
             question = f" {lines.noun}s 1-{number:,} of {lines.count:,} · Enter: more · a: all · q: stop "
             sys.stdout.flush()
             answer = await ask(question)
             if answer == "stop":
                 return number
-            every, room = answer == "all", max(height() - len(lines.head) - 2, _LEAST)
+            every, page_lines = answer == "all", max(height() - len(lines.head) - 2, _LEAST)
             for line in () if every else lines.head:
                 say(line)
         for line in part:
             say(line)
-        room -= len(part)
+        page_lines -= len(part)
         number += 1
     return number

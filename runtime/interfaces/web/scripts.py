@@ -169,7 +169,7 @@ class RunScriptRequest(BaseModel):
     lenient: bool = Field(default=False, description="Read the script leniently, as text written by a model.")
 
 
-class StepTold(BaseModel):
+class StepResponse(BaseModel):
     """The result of a step."""
 
     status: str
@@ -194,7 +194,7 @@ class RunScriptResponse(BaseModel):
     output: str | None = Field(description="The final step's text")
     value: Any = Field(description="The final step's value")
     final: dict[str, str]
-    steps: dict[str, StepTold]
+    steps: dict[str, StepResponse]
     usage: dict[str, Any]
     coerced: list[dict[str, Any]] = Field(
         default=[],

@@ -154,12 +154,12 @@ COMMANDS: Mapping[str, str] = {
 
 def load_command(name: str) -> Any:
     """Import a command and return it with its options, or a group with its commands."""
-    room = import_module(f".{name.replace('-', '_')}", __package__)
-    inner = getattr(room, "app", None)
+    module = import_module(f".{name.replace('-', '_')}", __package__)
+    inner = getattr(module, "app", None)
     if inner is not None:
         return typer.main.get_group(inner)
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(getattr(room, room.__name__.rpartition(".")[2]))
+    alone.command(name)(getattr(module, module.__name__.rpartition(".")[2]))
     return typer.main.get_command(alone)
 
 

@@ -155,12 +155,12 @@ def ask(
     """
     from ...options import GraphOptions, Limits
     from ..ask_run import run
-    from ..ask_summary import Question, Searched
+    from ..ask_summary import Question, SearchOptions
 
     limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
     return run(
         Question(
             question, GraphOptions(graph, state, chunks, question, force, raw), llm, max_steps, max_repairs, prompt_characters, time_limit,
-            again, output_format, max_concurrency, limits, Searched(search, width, branching, depth, value, enough, tree),
+            again, output_format, max_concurrency, limits, SearchOptions(search, width, branching, depth, value, enough, tree),
         )
     )  # fmt: skip

@@ -63,14 +63,14 @@ def repl(
     from ...options import Limits
     from ...repl import SessionOptions
     from ..prompt import perform
-    from ..turn import ReplAsked
+    from ..turn import ReplOptions
 
     session = SessionOptions(
         workspace=WorkspaceOptions(graph, state, chunks, force=force, raw=raw), llm=llm, models=tuple(models or ()), mode=mode,
         limits=Limits(max_calls, max_tokens, max_cost, price, cache=not no_cache),
     )  # fmt: skip
     return perform(
-        ReplAsked(
+        ReplOptions(
             session=session, commands=tuple(commands or ()), files=tuple(files or ()), fail_fast=fail_fast, input_file=input_file,
             rc=not no_rc,
         )

@@ -118,7 +118,7 @@ class Entry(BaseModel):
     rolled_back: bool = False
 
 
-class StateShown(Result):
+class StateResult(Result):
     """The state, or the value of one key."""
 
     hash: str = Field(default="", description="The state's hash, for state_diff and rollback")
@@ -143,7 +143,7 @@ _LATEST = 10
 """Number of latest commits that are listed by default."""
 
 
-async def _show(call: Call, arguments: ShowArguments) -> StateShown:
+async def _show(call: Call, arguments: ShowArguments) -> StateResult:
     if arguments.history and arguments.key is not None:
         raise ToolError(
             "arguments",
@@ -152,7 +152,7 @@ async def _show(call: Call, arguments: ShowArguments) -> StateShown:
         )
     store = await call.workspace.current()
     state, history = store.snapshot(), store.history
-    result = StateShown(hash=state.hash, steps=len(history))
+    result = StateResult(hash=state.hash, steps=len(history))
     if arguments.history:
         places = range(len(history) - 1 - arguments.offset, -1, -1)
         result.history = [_entry(history[at]) for at in places[: arguments.limit]]
@@ -294,7 +294,7 @@ STATE_SHOW = Tool(
     "state_show", "Show the state",
     "Return the keys of the state, its hash and its latest commits; with `history`, the commands that were run; or a page of one "
     "key's value, optionally with evidence.",
-    ShowArguments, StateShown, _show,
+    ShowArguments, StateResult, _show,
 )  # fmt: skip
 STATE_DIFF = Tool(
     "state_diff", "Compare two states", "Compare two states of the history by their hashes, or one with the current state.",
@@ -337,7 +337,7 @@ class Variable(BaseModel):
     fields: list[str] = Field(default_factory=list, description="The fields of its first item, or of the object")
 
 
-class SessionShown(Result):
+class SessionResult(Result):
     """The variables of a session, or the value of one."""
 
     variables: list[Variable] = Field(default_factory=list)
@@ -346,10 +346,10 @@ class SessionShown(Result):
     budget: Budget | None = Field(default=None, description="The server's model cost since its start, and its limits")
 
 
-async def _show_session(call: Call, arguments: SessionArguments) -> SessionShown:
+async def _show_session(call: Call, arguments: SessionArguments) -> SessionResult:
     context = _context(call, arguments.session)
     names = [] if context is None else list(context.names())
-    result = SessionShown(budget=budget_of(call))
+    result = SessionResult(budget=budget_of(call))
     if arguments.variable is None:
         listed = names[arguments.offset : arguments.offset + arguments.limit]
         result.variables = [_variable(name, None if context is None else context.get(name)) for name in listed]
@@ -397,7 +397,7 @@ def _kind(value: Any) -> str:
 SESSION = Tool(
     "session", "Show a session",
     "Return the variables of a session with their sizes and fields, or the rows of one; and the server's model cost.",
-    SessionArguments, SessionShown, _show_session, graph=True,
+    SessionArguments, SessionResult, _show_session, graph=True,
 )  # fmt: skip
 
 
