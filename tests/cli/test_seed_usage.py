@@ -81,6 +81,7 @@ _RUN, _COMPUTE = "seed run noise.seed.json", "seed compute noise.seed.json"
         (f"{_RUN} cafes.jsonl --price cheap", "--price 0.25/2"),
         ("seed run noise.seed.json", "Missing argument 'CONTEXTS'"),
         ("seed run - -", "stdin (-) can be read only once"),
+        ("seed check noise.seed.json", "check takes files of all languages: knotwork check SEED"),
         ("seed noise.seed.json", "run a seed with: knotwork seed run SEED CONTEXTS"),
         ("seed rnu noise.seed.json cafes.jsonl", "'run'"),
         ("noise.seed.json", "Did you mean: knotwork seed run noise.seed.json CONTEXTS"),

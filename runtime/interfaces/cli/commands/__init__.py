@@ -79,6 +79,8 @@ def hint_for(message: str, argv: list[str]) -> str:
     if argv[:1] == ["seed"] and len(argv) > 1 and argv[1].endswith((".md", ".txt")):
         return f"compile a task with: knotwork seed compile {argv[1]}"
     if argv[:1] == ["seed"] and message.startswith("No such command"):
+        if argv[1] in ("check", "fmt", "plan"):
+            return f"{argv[1]} takes files of all languages: knotwork {argv[1]} SEED"
         return "run a seed with: knotwork seed run SEED CONTEXTS"
     if argv[:2] == ["seed", "run"] and message.startswith("No such option: --input"):
         return "the contexts are an argument: knotwork seed run SEED CONTEXTS"
