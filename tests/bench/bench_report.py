@@ -16,7 +16,7 @@ from time import perf_counter
 from knotwork.adapters.llm import Completion, Usage
 from knotwork.runtime.api import planner
 from knotwork.runtime.api.reports import read_account, render_run
-from knotwork.runtime.runs import journal
+from knotwork.runtime.runs import event_log
 
 ITEMS = [{"item_name": f"cafe {number}", "attributes": {"tv": number % 2 == 0}} for number in range(10)]
 
@@ -31,14 +31,14 @@ class Client:
 
 def seconds(requests: int, *, log: bool) -> float:
     """Return how long a kept ranking of ``requests`` requests takes."""
-    write = journal.EventLog.write
+    write = event_log.EventLog.write
     if not log:
-        journal.EventLog.write = lambda *given: None  # type: ignore[method-assign]
+        event_log.EventLog.write = lambda *given: None  # type: ignore[method-assign]
     began = perf_counter()
     try:
         asyncio.run(planner.rank_many(ITEMS, [f"wish {number}" for number in range(requests)], Client(), record=True))
     finally:
-        journal.EventLog.write = write  # type: ignore[method-assign]
+        event_log.EventLog.write = write  # type: ignore[method-assign]
     return perf_counter() - began
 
 
@@ -56,7 +56,7 @@ def main(requests: int, rounds: int) -> None:
         print(f"  without the log  {plain * 1e3:8.1f} ms")
         print(f"  with the log     {logged * 1e3:8.1f} ms: {(logged - plain) / requests * 1e3:.2f} ms a request")
         folder = max(Path(home, "runs").iterdir(), key=lambda path: path.stat().st_mtime_ns)
-        size = (folder / journal.LOG).stat().st_size
+        size = (folder / event_log.LOG).stat().st_size
         began = perf_counter()
         page = render_run(read_account(folder))
         print(

@@ -193,7 +193,7 @@ def test_a_wrong_key_is_told_and_the_right_one_is_kept_in_this_tab_only(
         assert page.locator("#key-field").get_attribute("autocomplete") == "off"
         page.keyboard.type("kw_wrong")
         page.keyboard.press("Enter")
-        shown(page, "#key-fault", "The key is not one of this server's")
+        shown(page, "#key-fault", "The key is unknown")
         assert page.locator("#key-field").get_attribute("aria-invalid") == "true"
         assert page.evaluate("document.activeElement.id") == "key-field"
         assert page.evaluate("sessionStorage.length") == 0

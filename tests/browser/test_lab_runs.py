@@ -255,7 +255,7 @@ def test_what_is_wrong_is_marked_at_its_field(visit: Visit) -> None:
         "instruct",
         "iter_max",
     ]
-    assert page.inner_text("#instruct-fault") == "There is nothing to answer"
+    assert page.inner_text("#instruct-fault") == "The instruction is empty"
     assert page.inner_text("#iter_max-fault") == "A whole number from 1 to 10 is wanted"
     assert page.evaluate("document.activeElement.id") == "instruct"
     assert not [url for url in visit.requests if url.endswith("/stream")]  # the server need not be asked
