@@ -8,12 +8,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...adapters.permissions import NAMED, named_file, private_folder
+from ...adapters.permissions import NAMED, named_file, named_folder, private_folder
 from ...lang.errors import KnotworkError
 
 __all__ = [
-    "UnknownSuffix", "append_file", "create_private_file", "is_stream", "known_suffix", "named_file", "new_file",
-    "replace_file",
+    "NAMED", "UnknownSuffix", "append_file", "create_private_file", "is_stream", "known_suffix", "named_file", "named_folder",
+    "new_file", "replace_file",
 ]  # fmt: skip
 
 _LINKS = 40

@@ -1,15 +1,17 @@
 """Texts that describe the languages to models: JSON Schemas, grammars, and lists of commands, operations and functions."""
 
 import json
+from typing import Literal
 
+from ... import grammar
 from ...lang.catalogue.commands import described
 from ...lang.catalogue.operations import BUILTIN, FUNCTIONS, METHODS
-from ...lang.constrain import constrain
+from ...lang.constrain import LANGUAGES, constrain
 from ...lang.documents.plan import PLAN_SCHEMA
 from ...lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
 from .shared_workspace import ALLOWED
 
-__all__ = ["command_list", "function_list", "grammar_text", "operation_list", "schema_text"]
+__all__ = ["LANGUAGES", "command_list", "function_list", "grammar_text", "operation_list", "schema_text"]
 
 command_list = described
 
@@ -34,6 +36,6 @@ def schema_text(name: str) -> str:
     return json.dumps(schema, indent=2) + "\n"
 
 
-def grammar_text(name: str) -> str:
-    """Return a language's grammar for llguidance."""
-    return constrain(name, "llguidance")
+def grammar_text(language: str, dialect: Literal["lark", "llguidance", "openai"] = "llguidance") -> str:
+    """Return the grammar of ``language`` for ``dialect``: the grammar of the parser ("lark"), or a form for constrained decoding."""
+    return grammar.inlined(language) if dialect == "lark" else constrain(language, dialect)

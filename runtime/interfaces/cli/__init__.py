@@ -64,7 +64,7 @@ def _report(error: Exception) -> int:
     from ....adapters.graph import AdapterError
     from ....adapters.llm import LLMError, NotConfigured
     from ....adapters.state import StoreError
-    from ...runs.event_log import level
+    from ...api.runs import level
     from .output import complain
 
     if isinstance(error, LLMError):

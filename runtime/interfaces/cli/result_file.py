@@ -17,9 +17,8 @@ from typing import Any, BinaryIO, Literal
 import orjson
 from attrs import define, field, frozen
 
-from ....adapters.permissions import NAMED
 from ...api.figures import cell, csv_line
-from ...api.files import UnknownSuffix, known_suffix
+from ...api.files import NAMED, UnknownSuffix, known_suffix
 from .inputs import STDIN
 from .output import Misused, is_terminal, say, write
 

@@ -15,15 +15,15 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from ....adapters.permissions import named_file
 from ....lang.diagnostic import printable
 from ...api.checks import Checked
 from ...api.figures import Work, counted
+from ...api.files import named_file
 from ...api.pieces import GrowingPiece, Piece
+from ...api.runs import level, subscribe_debug_log
 from ...api.session import DisplaySettings, PieceQueue, Session
 from ...api.session_data import NOTHING, Outcome, Page, Status
 from ...events import Event
-from ...runs.event_log import DebugLog, level
 from ..repl import SessionOptions
 from ..repl.tables import Form, Lines, value_lines
 from ..signals import SignalCount, staged_interrupts
@@ -207,8 +207,7 @@ class Turn:
         """The pieces of the latest text that were not run, because an earlier piece failed."""
         self._task: asyncio.Task[Any] | None = None
         self._working: Working | None = None
-        if level():
-            session.events.subscribe(DebugLog(level()))
+        subscribe_debug_log(session.events)
 
     async def take(self, text: str, name: str, *, stop: bool, first_line: int = 1) -> list[Outcome]:
         """Run ``text`` and return the outcomes of its pieces, without values. ``stop``: stop after a failed piece.

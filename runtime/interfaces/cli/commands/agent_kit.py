@@ -51,15 +51,14 @@ _DIALECTS = {"llguidance": "llguidance (llama.cpp, vLLM, local models)", "openai
 
 def kit(version: str) -> dict[str, str]:
     """Return the texts of the kit's files by their paths in the kit, ``llms.txt`` first."""
-    from .....lang.constrain import LANGUAGES, constrain
-    from ....api.language_texts import schema_text
+    from ....api.language_texts import LANGUAGES, grammar_text, schema_text
     from ...mcp.resources import CARDS, SCHEMAS, card
 
     files = {f"schemas/{name}.schema.json": schema_text(name) for name in SCHEMAS}
     files |= {f"openai/strict/{name}.schema.json": _json(_strict(name)) for name in SCHEMAS}
     files["openai/functions.json"] = _json([_function(name) for name in COMMANDS])
-    files["openai/custom-tools.json"] = _json([json.loads(constrain(language, "openai")) for language in LANGUAGES])
-    files |= {f"llguidance/{language}.lark": constrain(language, "llguidance") for language in LANGUAGES}
+    files["openai/custom-tools.json"] = _json([json.loads(grammar_text(language, "openai")) for language in LANGUAGES])
+    files |= {f"llguidance/{language}.lark": grammar_text(language) for language in LANGUAGES}
     files |= {f"prompts/{name}.md": card(name) for name in CARDS}
     return {"llms.txt": _index(version), **files}
 
@@ -123,7 +122,7 @@ def _lines(name: str, command: str) -> list[str]:
 
 def _index(version: str) -> str:
     """Return ``llms.txt``: a title, a summary, and lists of links."""
-    from .....lang.constrain import LANGUAGES
+    from ....api.language_texts import LANGUAGES
     from ...mcp.resources import CARDS, SCHEMAS
 
     lines = [
@@ -156,9 +155,8 @@ def agent_kit(
     Example: knotwork agent-kit -o kit/
     """
     from ..... import __version__
-    from .....adapters.permissions import named_folder
     from .....lang.diagnostic import printable
-    from ....api.files import replace_file
+    from ....api.files import named_folder, replace_file
 
     if not output.strip():
         raise Misused("--output is empty", "the directory of the kit: --output DIR; . is the current one")

@@ -20,14 +20,8 @@ def grammar(
 
     Example: knotwork grammar lwt --for openai > tool.json
     """
+    from ....api.language_texts import grammar_text
     from ..output import Exit
 
-    if dialect == "lark":
-        from ..... import grammar as grammars
-
-        print(grammars.inlined(language), end="")
-    else:
-        from .....lang.constrain import constrain
-
-        print(constrain(language, dialect), end="")
+    print(grammar_text(language, dialect), end="")
     return Exit.DONE
