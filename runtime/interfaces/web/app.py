@@ -116,7 +116,7 @@ _PROBLEM: dict[str, Any] = {
 }
 
 _COMMON = {
-    "401": "A key is needed, or it is not one of this server's",
+    "401": "The key is missing or unknown",
     "403": "The request came under a foreign name, or from a page of another site",
     "429": "The key asks too often, or has too many runs under way; Retry-After says when to ask again",
     "503": "The server is full or shutting down, or can't read its keys",

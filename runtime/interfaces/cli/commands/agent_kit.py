@@ -127,7 +127,7 @@ def _index(version: str) -> str:
 
     lines = [
         "# knotwork", "", f"> {_SUMMARY}", "", f"Made by knotwork {version} (`knotwork agent-kit`). {_USE}", "",
-        "## System prompts", "", "One a language, each under 1,500 tokens, with examples that run:", "",
+        "## System prompts", "", "One prompt per language, each under 1,500 tokens, with examples that run:", "",
         *(f"- [{name}](prompts/{name}.md): {title}" for name, title in CARDS.items()), "",
         "## Schemas", "",
         *(f"- [{name}](schemas/{name}.schema.json): {title}" for name, title in SCHEMAS.items()), "",
