@@ -2,15 +2,16 @@
 
 ``from knotwork import lwt``, or ``import knotwork.lwt``, gives the module of the prompt-script language, ``gasl`` that of the
 graph-analysis language, ``seed`` that of Formula Seeds, ``expr`` that of their expressions, ``answers`` that of iterative answers,
-whose ``generate_answer`` is here too, ``planner`` that of rankings, whose ``rank`` is here too. ``ask`` answers
-questions about a graph. Importing the package itself imports nothing else; every public name is loaded when it is first used.
+whose ``generate_answer`` is here too, ``planner`` that of rankings, whose ``rank`` is here too, ``evals`` that of evaluations. ``ask``
+answers questions about a graph. ``traces`` exports the spans of runs. Importing the package itself imports nothing else; every public name
+is loaded when it is first used.
 """
 
 import sys as _sys
 
 __version__ = "0.1.0"
 
-_MODULES = ("answers", "expr", "gasl", "lwt", "planner", "seed")
+_MODULES = ("answers", "evals", "expr", "gasl", "lwt", "planner", "seed", "traces")
 _CLASSES = (
     "ContextStore", "ExecutionRecord", "ExecutionResult", "GASLExecutor", "GASLParser", "GraphAdapter", "LLMClient", "NetworkXAdapter",
     "StateStore",

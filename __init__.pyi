@@ -1,5 +1,5 @@
 from .lang.errors import KnotworkError
-from .runtime.api import answers, expr, gasl, lwt, planner, seed
+from .runtime.api import answers, evals, expr, gasl, lwt, planner, seed, traces
 from .runtime.api.answers import generate_answer
 from .runtime.api.ask import ask
 from .runtime.api.planner import rank
@@ -10,6 +10,7 @@ __all__ = [
     "__version__",
     "answers",
     "ask",
+    "evals",
     "expr",
     "gasl",
     "generate_answer",
@@ -17,6 +18,7 @@ __all__ = [
     "planner",
     "rank",
     "seed",
+    "traces",
 ]
 
 def load_ipython_extension(shell: object) -> None: ...

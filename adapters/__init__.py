@@ -1,1 +1,1 @@
-"""Ports to the outside world (models, graphs, state) and their adapters; a port is one module or package."""
+"""Interfaces to models, graphs and the state (ports), and their implementations (adapters). A port is a module or a package."""

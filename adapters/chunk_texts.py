@@ -1,4 +1,6 @@
-"""The source texts of a graph, found by the ids in its nodes and edges (``source_id``); evidence snippets are cut from them.
+"""Reads the source texts (chunks) of a graph. Evidence quotes snippets of these texts.
+
+The attribute ``source_id`` of a node or an edge contains the ids of its chunks.
 
 The file is a JSON object, ``{id: text}`` or ``{id: {"content": text, ...}}``, as nano-graphrag and LightRAG write it
 (``kv_store_text_chunks.json``).
@@ -15,11 +17,11 @@ _MOST_BYTES = 1 << 30
 
 
 def open_chunks(path: str | Path) -> Callable[[str], str | None]:
-    """Return a function that returns the text of a chunk, None if it is missing. Raises ``AdapterError``."""
+    """Return a function that maps a chunk's id to its text, or to None if the chunk is missing. Raises ``AdapterError``."""
     try:
         size = Path(path).stat().st_size
         if size > _MOST_BYTES:
-            raise AdapterError(f"{path} has more than {_MOST_BYTES >> 30} GiB, the maximum")
+            raise AdapterError(f"{path} exceeds the maximum of {_MOST_BYTES >> 30} GiB")
         found = orjson.loads(Path(path).read_bytes())
     except OSError as error:
         raise AdapterError(f"the chunks {path} can't be read: {error.strerror or error}") from None
@@ -31,7 +33,9 @@ def open_chunks(path: str | Path) -> Callable[[str], str | None]:
         )
     texts = {name: text for name, value in found.items() if (text := _content(value)) is not None}
     if found and not texts:
-        raise AdapterError(f"no entry of {path} has a text", hint='entries are texts, or objects with a "content"')
+        raise AdapterError(
+            f"no entry in {path} has a text", hint='an entry must be a string, or an object with "content"'
+        )
     return texts.get
 
 

@@ -1,4 +1,4 @@
-"""A SQLite file that stores paid results by key: opened at first use, written by one thread, disabled after an error.
+"""A SQLite file that maps keys to paid results. It is opened at first use, written by one thread, and disabled after an error.
 
 If the file is damaged, locked or not writable, one warning is given and results are not saved, but the run continues.
 """
@@ -50,7 +50,7 @@ def value_table(name: str, what: str) -> Table:
 class SQLiteStore:
     """The file at ``path`` with one table. The store belongs to one event loop.
 
-    The folder is created with mode 0700, the file with mode 0600. ``busy``: seconds to wait while another process writes.
+    The folder is created with mode 0700, the file with mode 0600. ``busy`` is the number of seconds to wait while another process writes.
     """
 
     def __init__(
@@ -75,7 +75,10 @@ class SQLiteStore:
             await asyncio.shield(self._opening)
 
     def find(self, key: bytes) -> tuple[Any, ...] | None:
-        """Return the row of ``key``. This runs in the event loop: a look-up by primary key takes some ten microseconds."""
+        """Return the row of ``key``; None if it is missing or can't be read.
+
+        This runs in the event loop, because it takes only about ten microseconds to find a row by its primary key.
+        """
         if self.broken or self._reader is None:
             return None
         try:
@@ -87,7 +90,7 @@ class SQLiteStore:
         return row
 
     async def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query over many rows, which runs in the file's own thread; empty if the query fails."""
+        """Return the rows of a query, none if it fails. A query may read many rows, so it runs in the file's own thread."""
         if self.broken or self._closed:
             return []
         found = await asyncio.get_running_loop().run_in_executor(self._worker, self._rows, query, values)
@@ -188,7 +191,7 @@ class SQLiteStore:
 
 
 class Values(SQLiteStore):
-    """A file with one ``value_table``. Each value has a checksum that detects damage: SQLite itself has no checksums."""
+    """A file with one ``value_table``. A checksum of each value detects damage, because SQLite has no checksums."""
 
     def value(self, key: bytes, missing: Any = None) -> Any:
         """Return the JSON value of ``key``; ``missing`` if no value is stored or the value is damaged."""
@@ -204,6 +207,6 @@ class Values(SQLiteStore):
 
     @staticmethod
     def row(key: bytes, value: Any) -> tuple[bytes, bytes, bytes]:
-        """Return the row of a value, for ``keep``."""
+        """Return the row that stores a value, to be passed to ``keep``."""
         body = orjson.dumps(value)
         return key, body, blake3(key + body).digest(length=8)

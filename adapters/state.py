@@ -1,8 +1,8 @@
-"""The port to the state: the results that a run accumulates and saves. See ``docs/design/state.md#state-store``.
+"""The interface to the state: the results that a run accumulates and saves. See ``docs/design/state.md#state-store``.
 
 A state has declared keys (``network.authors``) of type LIST, DICT or COUNTER, with provenance for the items, a history
 and the data needed for replay. Only ``Change`` values change a state. A store stages changes, records events, and commits
-both as one record. After a crash, a committed record is complete, and nothing is left of an uncommitted record.
+both as one record. After a crash, a committed record is complete, and an uncommitted record leaves no trace.
 """
 
 import json
@@ -22,7 +22,7 @@ the number of source items that are not listed."""
 
 
 def counted_label(row: Any) -> str | None:
-    """Return the COUNTER key to which a row of ``COUNT BY`` belongs; None if ``row`` is not such a row."""
+    """Return the COUNTER key that a row of ``COUNT BY`` counts; None if ``row`` is not such a row."""
     names = [name for name in row if name != "count"] if isinstance(row, Mapping) and "count" in row else []
     if len(names) != 1:
         return None
@@ -33,7 +33,7 @@ def counted_label(row: Any) -> str | None:
 
 
 class StateError(KnotworkError):
-    """The state refused a change; nothing was changed. ``status``: the command's status; ``hint``: the command to add."""
+    """Raised if the state refuses a change; nothing is changed. ``status`` is the command's status, ``hint`` names the command to add."""
 
     def __init__(
         self, message: str, *, status: Literal["binding_failure", "schema_mismatch", "error"], hint: str = ""
@@ -45,7 +45,7 @@ class StateError(KnotworkError):
 
 
 class StoreError(KnotworkError):
-    """The store can't be opened, read or written (locked, damaged, disk full). Acknowledged data are still present."""
+    """Raised if the store can't be opened, read or written (locked, damaged, disk full). Acknowledged data is not lost."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ class DeclareKey:
 
 @frozen
 class ResetKey:
-    """Empty a key and discard its provenance. The key stays declared; the keys declared in a DICT stay too and are emptied."""
+    """Empty a key and discard its provenance. The key stays declared; the keys declared in a DICT also stay declared and are emptied."""
 
     key: str
 
@@ -73,23 +73,28 @@ class ResetKey:
 class MergeInto:
     """Add ``value`` to a key, with the ``evidence`` for ``value``.
 
-    ``evidence`` for a LIST: the pieces by index in ``value``; for a DICT: by field; for a COUNTER: one or several sequences
-    of pieces, where a piece for a single count names that count in ``key``.
+    ``evidence`` contains the pieces of evidence: for a LIST, a sequence for each index in ``value``; for a DICT, a mapping from
+    fields to sequences; for a COUNTER, one or several sequences. A piece for a single count of a COUNTER names this count in
+    ``key``.
 
-    LIST: new items are appended. Items are compared by ``id``, else by canonical JSON; evidence of an existing item is merged.
-    DICT: deep merge, later values win. COUNTER: a number is added, or one number per key. ``incomplete``: the reasons why
-    ``value`` is not the whole answer; they are added to the reasons that the key already has.
+    LIST: an item is appended unless the list already contains an equal item, or an item that has the same ``id`` (not null) and
+    all fields of the new item with the same values. In these cases, only the evidence is merged. Items are compared as JSON: 1,
+    1.0 and true differ. DICT: deep merge, later values win. COUNTER: a number is added, or one number per key. ``incomplete``
+    are the reasons why ``value`` is not the complete answer; they are added to the reasons that the key already has. If
+    ``by_id`` is true, an item with the ``id`` of an existing item is never appended, whatever its other fields are. Only
+    journals of earlier versions contain such changes.
     """
 
     key: str
     value: Any
     evidence: "Sequence[Sequence[Evidence]] | Mapping[str, Sequence[Evidence]]" = field(factory=tuple)
     incomplete: tuple[str, ...] = ()
+    by_id: bool = False
 
 
 @frozen
 class ReplaceWith:
-    """Replace the content of a key by ``value``. Keys declared in a DICT stay. ``evidence`` is the same as in ``MergeInto``.
+    """Replace the content of a key by ``value``. Keys declared in a DICT are kept. ``evidence`` is the same as in ``MergeInto``.
 
     The reasons in ``incomplete`` replace the key's existing reasons.
     """
@@ -107,7 +112,7 @@ Change: TypeAlias = DeclareKey | ResetKey | MergeInto | ReplaceWith
 class Declaration:
     """A declared key: its type, description, and number of items, fields or counts.
 
-    ``incomplete``: the reasons why the content is not the whole answer; empty if the content is complete.
+    ``incomplete`` are the reasons why the content is not the complete answer; empty if the content is complete.
     """
 
     key: str
@@ -119,8 +124,10 @@ class Declaration:
 
 @frozen
 class Difference:
-    """One difference between two states. ``kind``: "declared", "removed" (a key, items or fields), "added" (items or fields),
-    "changed" (``{index: item}``, fields, or ``{"_meta": ...}``), "count", "provenance".
+    """One difference between two states.
+
+    ``kind`` is "declared", "removed" (a key, items or fields), "added" (items or fields), "changed" (``{index: item}``, fields,
+    or ``{"_meta": ...}``), "count" or "provenance".
     """
 
     key: str
@@ -130,7 +137,10 @@ class Difference:
 
 
 class Snapshot(Protocol):
-    """An immutable state at one moment. A snapshot takes no time or memory; comparing two takes time for the differences only."""
+    """An immutable state at one moment.
+
+    Taking a snapshot costs no time or memory. Comparing two snapshots takes time only for their differences.
+    """
 
     @property
     def hash(self) -> str:
@@ -145,7 +155,7 @@ class Snapshot(Protocol):
         ...
 
     def evidence(self, key: str) -> Any:
-        """Return the evidence for a value: for a LIST a list by index, for a DICT an object by field, for a COUNTER a list."""
+        """Return the evidence: a list for each index of a LIST or each field of a DICT, or a single list for a COUNTER."""
         ...
 
     def declared(self, key: str | None = None) -> Sequence[Declaration]:
@@ -153,11 +163,11 @@ class Snapshot(Protocol):
         ...
 
     def kind(self, key: str) -> StateType | None:
-        """Return a key's type; None if it is not declared."""
+        """Return a key's type; None if the key is not declared."""
         ...
 
     def sample(self, key: str, most: int) -> tuple[int, list[Any]]:
-        """Return a LIST's length and up to ``most`` items spread over the LIST; the cost depends on ``most`` only."""
+        """Return a LIST's length and up to ``most`` items spread over the LIST. The time depends only on ``most``."""
         ...
 
     def variables(self) -> dict[str, Any]:
@@ -170,7 +180,7 @@ class Snapshot(Protocol):
 
 
 class StateStore(Protocol):
-    """A stored state with one writer. ``snapshot`` includes staged changes at once; other readers see them after ``commit``."""
+    """A stored state with one writer. ``snapshot`` includes staged changes; other readers see them only after ``commit``."""
 
     def stage(self, change: Change) -> None:
         """Apply a change to the working state. After a ``StateError`` the state is unchanged."""
@@ -185,7 +195,7 @@ class StateStore(Protocol):
         ...
 
     def answered(self, answer: Mapping[str, Any]) -> None:
-        """Store a model's answer for replay: ``{"request": hash, "text": ...}`` and any further data from the caller."""
+        """Store a model's answer for replay: ``{"request": hash, "text": ...}`` and any additional data of the caller."""
         ...
 
     def ran(self, command: str) -> None:
@@ -193,26 +203,29 @@ class StateStore(Protocol):
         ...
 
     def mark(self) -> object:
-        """Return a mark of the working state, for ``back``. No data are copied."""
+        """Return a mark of the working state. ``back`` can restore the state at the mark. No data is copied."""
         ...
 
     def back(self, mark: object) -> None:
-        """Restore the variables and provenance at the mark. Entries added since then stay, with ``"rolled_back": true``."""
+        """Restore the variables and provenance at a mark. Later history entries are kept, and get ``"rolled_back": true``."""
         ...
 
     def commit(self, *, found: bool = True) -> str:
         """Make all staged changes and entries durable as one record, and return the state's hash.
 
-        After a ``StoreError`` the state is that of the last commit: staged changes and entries are lost and must be staged
-        again. Values set by ``configure`` stay. ``found`` false: nothing new was found, so ``source`` is not recorded.
+        After a ``StoreError`` the state is that of the last commit: staged changes and entries are lost and must be staged again. Values
+        set by ``configure`` are kept. If ``found`` is false, ``source`` is not recorded as the graph of the findings.
 
-        A record that changes no variable is written without waiting for the disk. It survives if the process is killed, but
-        not a power cut.
+        A record that changes no variable is written without waiting for the disk. Such a record survives if the process is killed, but not
+        a power cut.
         """
         ...
 
     def sync(self) -> None:
-        """Wait until all commits are on the disk. Called at the end of a plan if commits don't wait. Raises ``StoreError``."""
+        """Wait until all commits are on the disk. Raises ``StoreError``.
+
+        This is called at the end of a plan if commits don't wait for the disk.
+        """
         ...
 
     def get(self, key: str) -> Any:
@@ -251,7 +264,7 @@ class StateStore(Protocol):
         seed: int | None = None,
         source: Mapping[str, Any] | None = None,
     ) -> None:
-        """Set the query, the configuration (merged with the old one) and the random seed. The next commit saves them.
+        """Set the query, the configuration (merged with the old one) and the random seed. The next commit saves these values.
 
         ``source`` describes the current graph. The next commit that changes variables or provenance stores ``source`` as the
         configuration's ``adapter``, because ``adapter`` names the graph that the findings come from.
@@ -278,7 +291,7 @@ class StateStore(Protocol):
         ...
 
     def fork(self) -> "StateStore":
-        """Return an independent in-memory store that starts as a copy of this store. This takes tens of microseconds."""
+        """Return an independent in-memory store that begins as a copy of this store. Forking takes tens of microseconds."""
         ...
 
     def diff(self, before: "Snapshot | str", after: "Snapshot | str") -> list[Difference]:
@@ -288,18 +301,18 @@ class StateStore(Protocol):
     def rollback(self, to: "Snapshot | str") -> None:
         """Restore the variables and provenance of a snapshot, or of the commit with this hash or hash prefix, and commit.
 
-        The configuration stays unchanged, because a rollback finds nothing new.
+        The configuration stays unchanged: ``source`` is not recorded as the graph from which the findings come.
         """
         ...
 
     def restore(self, to: "Snapshot | str") -> None:
-        """Restore like ``rollback``, without a commit: the caller adds a history entry and commits with ``found`` false."""
+        """Do the same as ``rollback``, but do not commit: the caller adds a history entry and commits with ``found`` false."""
         ...
 
     def as_json(self) -> dict[str, Any]:
         """Return the state object.
 
-        It contains version, created_at, updated_at, query, config, variables, history, replay and, if not empty, provenance.
+        The state object contains version, created_at, updated_at, query, config, variables, history, replay and, if not empty, provenance.
         """
         ...
 
@@ -308,5 +321,5 @@ class StateStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Commit pending changes and entries, write ``state.json``, release the lock. Then only ``close`` is allowed."""
+        """Commit pending changes and entries, write ``state.json``, release the lock. Afterwards only ``close`` may be called."""
         ...

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from http_page import page, written_out
 from knotwork.lang.catalogue.rules import RULES
+from knotwork.lang.documents.evaluation import EVALUATION_SCHEMA
 from knotwork.lang.documents.plan import PLAN_SCHEMA
 from knotwork.lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
 from knotwork.runtime.api.server_runs import Model, RunLimits
@@ -33,7 +34,7 @@ def rules() -> str:
     lines = [
         "# Rules\n", MADE,
         "Every diagnostic has a code. `knotwork rules CODE` prints its entry on this page.",
-        "`# knotwork: ignore[CODE]` directly above a step or a command silences a rule for it.\n",
+        "`# knotwork: ignore[CODE]` directly above a step or a command suppresses the rule for this step or command.\n",
         "| code | name | severity | summary |", "|---|---|---|---|",
     ]  # fmt: skip
     for rule in RULES.values():
@@ -51,9 +52,12 @@ def commands() -> str:
     """The page of the command line."""
     lines = [
         "# Command line\n", MADE,
-        "In place of an input file, `-` means standard input. Results go to standard output, messages to standard error.",
-        "Environment variables: `KNOTWORK_LLM` (the model), `KNOTWORK_DEBUG` (0 to 3), `KNOTWORK_HOME` (the folder of models,",
-        "caches and runs), `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `KNOTWORK_API_KEY` (for a model given by a URL).\n",
+        "In place of an input file, `-` means standard input. Results are written to standard output, messages to standard error.",
+        "These environment variables are read: `KNOTWORK_LLM` (the model), `KNOTWORK_DEBUG` (0 to 3), `KNOTWORK_HOME` (the folder of",
+        "models, caches and runs), `KNOTWORK_CACHE` (the cache of answers, see `--cache`), `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, and",
+        "`KNOTWORK_API_KEY` (for a model that is given as a URL), `KNOTWORK_LLM_CLIENT` (`sdk`: see",
+        "[models](models.md#layers-of-a-call)), and `OTEL_EXPORTER_OTLP_ENDPOINT` (exports [traces](traces.md), as does `knotwork --otel",
+        "COMMAND`).\n",
         "## Exit codes\n", "| code | meaning |", "|---|---|",
     ]  # fmt: skip
     lines += [f"| {int(code)} | {meaning} |" for code, meaning in MEANINGS.items()]
@@ -101,8 +105,9 @@ def events() -> str:
     """The page of all events."""
     lines = [
         "# Events\n", MADE,
-        "A run emits typed events (`knotwork.runtime.events`). To receive them, create `events = Events()`, call",
-        "`events.subscribe(function)`, and pass it as `lwt.run(..., events=events)`. `at` is seconds on the monotonic clock.\n",
+        "A run emits typed events (`knotwork.runtime.events`). To receive events, create `events = Events()`, call",
+        "`events.subscribe(function)`, and pass `events` to the run: `lwt.run(..., events=events)`. `at` is the time in seconds on the",
+        "monotonic clock.\n",
         "| event | fields | meaning |", "|---|---|---|",
     ]  # fmt: skip
     for event in EVENTS:
@@ -119,15 +124,15 @@ def http() -> str:
     document = create_app(settings).openapi()
     limits_of_server, run = Limits(), RunLimits()
     limits = {
-        "parallel runs in total": (f"{limits_of_server.runs}", "`--max-runs`; 503 beyond"),
-        "parallel runs of a key": (f"{limits_of_server.runs_per_key}", "`--max-runs-per-key`; 429 beyond"),
+        "parallel runs in total": (f"{limits_of_server.runs}", "`--max-runs`; status 503 if exceeded"),
+        "parallel runs of a key": (f"{limits_of_server.runs_per_key}", "`--max-runs-per-key`; status 429 if exceeded"),
         "requests of a key": (
             f"{limits_of_server.rate:g} a minute",
-            "`--rate-per-key`; 429 beyond, with `Retry-After`",
+            "`--rate-per-key`; status 429 with `Retry-After` if exceeded",
         ),
-        "size of a request's body": (f"{limits_of_server.body_bytes >> 10:,} KiB", "413 beyond"),
-        "lists and objects in a body": (f"{BRACKETS:,}", "413 beyond"),
-        "time to receive a request's body": (f"{limits_of_server.body_seconds:g} s", "408 beyond"),
+        "size of a request's body": (f"{limits_of_server.body_bytes >> 10:,} KiB", "status 413 if exceeded"),
+        "lists and objects in a body": (f"{BRACKETS:,}", "status 413 if exceeded"),
+        "time to receive a request's body": (f"{limits_of_server.body_seconds:g} s", "status 408 if exceeded"),
         "stored runs of a key": (f"{settings.keep:,}", "`--keep-runs`; the oldest are deleted"),
         "duration of a run": (f"{run.seconds:g} s", "`--time-limit`; then the best answer so far is the result"),
         "calls, tokens and cost of a run": ("none", "`--max-calls`, `--max-tokens`, `--max-cost`"),
@@ -152,6 +157,11 @@ def seed_schema() -> str:
     return json.dumps(SEED_SCHEMA, indent=2) + "\n"
 
 
+def evaluation_schema() -> str:
+    """The JSON Schema of evaluations."""
+    return json.dumps(EVALUATION_SCHEMA, indent=2) + "\n"
+
+
 def seed_schema_000() -> str:
     """The JSON Schema of Formula Seeds in the formula form."""
     return json.dumps(SEED_SCHEMA_000, indent=2) + "\n"
@@ -160,6 +170,7 @@ def seed_schema_000() -> str:
 PAGES = {
     "rules.md": rules, "cli.md": commands, "events.md": events, "http.md": http, "plan.schema.json": plan_schema,
     "seed.schema.json": seed_schema, "seed-000.schema.json": seed_schema_000, "python.md": python,
+    "evaluation.schema.json": evaluation_schema,
 }  # fmt: skip
 
 

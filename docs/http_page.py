@@ -16,9 +16,10 @@ _STREAM = "text/event-stream"
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 _START = """\
-`knotwork serve` offers `knotwork answer` and `knotwork run` over HTTP. It requires the extra `server`
-(`pip install "knotwork[server]"`), listens on `http://127.0.0.1:8000` (`--host` and `--port` change this), and stores answers in an
-SQLite file, so that clients can fetch them after a restart. To start the server and request an answer:
+`knotwork serve` offers `knotwork answer`, `knotwork run` and `knotwork eval` over HTTP. It requires the extra `server`
+(`pip install "knotwork[server]"`) and listens on `http://127.0.0.1:8000` (`--host` and `--port` change this address). It stores
+answers in an SQLite file, so that clients can fetch them after a restart; [several servers](#several-servers) share a PostgreSQL
+database instead. These commands start the server and request an answer:
 
 ```sh
 knotwork serve --llm openai:gpt-4o-mini
@@ -31,36 +32,102 @@ generated from it.
 """
 
 _KEYS = """\
-Without keys the server accepts only requests from its own machine. `knotwork serve --add-key NAME` creates a key and prints it once;
-only a hash of it is stored. If a key exists, every request except `GET /healthz`, `GET /openapi.json` and the files of the page needs
-the header
+Without keys the server accepts only requests from its own machine. `knotwork serve --add-key NAME` creates a key and prints the
+key once; only a hash of the key is stored. If a key exists, every request except `GET /healthz`, `GET /openapi.json` and the
+files of the Lab page needs the header
 
 ```text
 Authorization: Bearer kw_...
 ```
 
-A key has access only to its own runs. `--remove-key NAME` removes a key; it is refused from the next request on. When the last key is
-removed, a running server refuses all requests that need a key; after a restart it accepts its own machine without a key.
+A key has access only to its own runs. `--remove-key NAME` removes a key; requests with this key are then refused. When the last
+key is removed, a running server refuses all requests that need a key. After a restart, the server accepts requests from its own
+machine without a key.
+"""
+
+_SEVERAL = """\
+`--history postgresql://HOST/DATABASE` stores the answers in a PostgreSQL database (extra `postgres`) instead of a file. Servers
+with the same database serve as one behind a load balancer: an answer that one server has begun is listed, fetched, followed,
+cancelled and deleted at each of them. A request can go to any server; no client needs to stay at one.
+
+- **Following.** The server that runs an answer sends all of its events. Another server looks at the database every 0.5 s, and sends
+  only the events for the beginning, the iterations and the end. The numbers of the events are the same, so `Last-Event-ID` is valid
+  at each server. If an answer is deleted, the last event at another server is `problem` with `no-such-run`.
+- **Cancelling and deleting.** The request is stored in the database; the server that runs the answer sees it within about 0.5 s. A
+  `DELETE` returns when the answer is deleted, or after 12 s. Other servers do not find the answer from the beginning.
+- **Servers that stop.** A server renews a lease every 5 s, and the lease expires after 15 s, by the database's clock. When a server
+  is killed, its answers have the status `running` until its lease has expired, and then `interrupted`; their finished iterations
+  remain. Answers of other servers are not affected. A server that ends in order ends its answers first.
+- **If the database can't be reached**, requests that need it get the problem `history-unavailable`, and streams of answers at other
+  servers send only comments. Active answers continue, and are stored as a whole when the database can be used again, or at their
+  end. If that fails too, the response contains a warning. For 15 s after such an interruption, a server does not regard others as
+  stopped, because they may not have been able to renew their leases. If only one server loses its connection to the database for
+  more than 15 s, the others report its answers as `interrupted` until it has stored them again.
+- **Credentials.** A password in the URL is refused, because other users of the machine can read command lines. Set `PGPASSWORD` or
+  use `~/.pgpass`. Messages contain the URL without its password and its query.
+- **Database.** The tables `knotwork_runs_1`, `knotwork_iterations_1`, `knotwork_servers_1` and `knotwork_evaluations_1` are created
+  if they are missing; several servers may start at the same time. The role needs `SELECT`, `INSERT`, `UPDATE` and `DELETE` on them,
+  and `CREATE` for the first start.
+  A server opens at most four connections. A connection pool such as pgbouncer may be in transaction mode. A server does
+  not start without the database.
+- **What is not shared.** The limits on requests and parallel runs hold for each server. `--keep-runs` counts the stored answers of
+  a key at all servers; give all servers the same number. Scripts are not stored, and end with their connection. Evaluations end with
+  their connection, too; a finished or interrupted evaluation is stored, and found at each server. Keys, models and
+  templates belong to each server: start all servers with the same options and with the same key file (`--keys`), because answers
+  belong to the key that is stored there. Without keys, all answers have the same owner, and a server accepts requests only from its
+  own machine, which must then also run the load balancer.
+
+This example has two servers on one machine behind nginx. The nginx configuration has not been tried.
+
+```sh
+knotwork serve --keys keys.json --add-key NAME
+export PGPASSWORD=...
+for port in 8001 8002; do
+  knotwork serve --llm openai:gpt-4o-mini --port $port --keys keys.json --history postgresql://knotwork@db.example/knotwork &
+done
+```
+
+```nginx
+upstream knotwork {
+    server 127.0.0.1:8001;
+    server 127.0.0.1:8002;
+}
+server {
+    listen 80;
+    location / {
+        proxy_pass http://knotwork;
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+        proxy_set_header Host $http_host;  # the servers compare it with the origin of a web page
+        proxy_read_timeout 700s;           # above --time-limit: a request without a stream waits for its answer
+    }
+}
+```
+
+The servers tell nginx not to buffer streams (`X-Accel-Buffering: no`), and send a comment every 15 s. `GET /healthz` is 503 while a
+server shuts down.
 """
 
 _LIMITS = """\
-The default limits for clients; options of [`knotwork serve`](cli.md#knotwork-serve) change them. `GET /lab/about` returns the actual
-limits of a server.
+These are the default limits for clients; options of [`knotwork serve`](cli.md#knotwork-serve) change them. `GET /lab/about`
+returns the actual limits of a server.
 """
 
 _STREAMS = """\
-A stream is one response of the type `text/event-stream`, in the format of the browsers' `EventSource`. Each event has an `id` (its
-number, from 1), an `event` (its name) and `data` (one line of JSON). The stream of an answer begins with `run`, which has the id of the
-run. The events of the run follow as they occur, under [their names](events.md). The last event is `result` or `problem`, with the same
-object as the response without a stream. Lines that begin with `:` keep the connection open and have no content. A client that reads
-too slowly gets the event `gap` with the numbers of the missing events. If a client disconnects, its script is cancelled, but an answer
-continues: `GET /lab/runs/{id}/events` sends its events again, from the first one or after `Last-Event-ID`.
+A stream is one response of the type `text/event-stream`, in the format of the browsers' `EventSource`. Each event has an `id`
+(its number, from 1), an `event` (its name) and `data` (one line of JSON). The stream of an answer begins with the event `run`,
+which contains the id of the run. The [events of the run](events.md) follow as they occur. The last event is `result` or
+`problem`; it contains the object that the endpoint without a stream returns. Lines that begin with `:` keep the connection open
+and have no content. A client that reads too slowly gets the event `gap` with the numbers of the missing events. If a client
+disconnects, a script or an evaluation that it started is cancelled, but an answer continues. `GET /lab/runs/{id}/events` sends
+the events of the
+answer again, either all events or those after `Last-Event-ID`.
 
 | event only in streams | data |
 |---|---|
 | `run` | `run` (the id), `created`, `model`, `instruct`, `iter_max`, `score_threshold` |
 | `gap` | `from`, `to`: the first and the last number that are missing |
-| `result` | the response without a stream |
+| `result` | the response of the endpoint without a stream |
 | `problem` | the problem document |
 
 ```text
@@ -89,13 +156,14 @@ id: 11
 """
 
 _PROBLEMS = """\
-The response to a failed request is a problem document (RFC 9457, `application/problem+json`). `type`, `title` and `status` are always
-present and identify the kind of problem; `detail` explains this one to a person. Programs should use `type`:
+The response to a failed request is a problem document (RFC 9457, `application/problem+json`). `type`, `title` and `status` are
+always present and identify the kind of problem. `detail` describes the particular problem for a person; programs should use
+`type`:
 """
 
 
 _ANYWHERE = """
-Endpoints list their own problems. These statuses have the same meaning in all endpoints:
+Each endpoint lists its own problems. The following statuses have the same meaning for all endpoints:
 """
 
 _MANY = 4
@@ -113,7 +181,16 @@ def page(
     lines = ["# HTTP API\n", made, _START, "| endpoint | |", "|---|---|"]
     lines += [f"| [`{name}`](#{_anchor(name)}) | {_cell(each['summary'])} |" for name, each in operations]
     lines += ["| `GET /lab` | The Lab page for browsers |", "| `GET /openapi.json` | The OpenAPI document |"]
-    lines += ["\n## Keys\n", _KEYS.rstrip("\n"), "\n## Limits\n", _LIMITS, "| limit | | meaning |", "|---|---|---|"]
+    lines += [
+        "\n## Keys\n",
+        _KEYS.rstrip("\n"),
+        "\n## Several servers\n",
+        _SEVERAL.rstrip("\n"),
+        "\n## Limits\n",
+        _LIMITS,
+        "| limit | | meaning |",
+        "|---|---|---|",
+    ]
     lines += [f"| {name} | {value} | {_cell(meaning)} |" for name, (value, meaning) in limits.items()]
     lines += ["\n## Streams\n", _STREAMS.rstrip("\n")]
     common = _common(operations)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-MODULES = ("lwt", "gasl", "seed", "expr", "answers", "planner", "ask")
+MODULES = ("lwt", "gasl", "seed", "expr", "answers", "planner", "ask", "evals", "traces")
 EXAMPLES = Path(__file__).parent / "examples" / "python.py"
 _WIDTH = 100
 _RAISES = re.compile(r"(?:^|(?<=[.)] )|(?<=\n))(?:Raises|Never raises)\b.*?\.(?=\s|$)", re.S)
@@ -21,7 +21,8 @@ def page(made: str) -> str:
     shown = examples()
     lines = [
         "# Python\n", made,
-        "`from knotwork import lwt` gives the module of prompt scripts; `gasl`, `seed`, `expr`, `answers` and `planner` likewise.",
+        "`from knotwork import lwt` imports the module of prompt scripts. `gasl`, `seed`, `expr`, `answers`, `planner`, `evals`",
+        "and `traces` are imported in the same way.",
         "`ask`, `rank` and `generate_answer` can be imported from `knotwork` itself, too. An async function `x` has a synchronous twin",
         "`x_sync` with the same arguments, which raises `RuntimeError` inside a running event loop. All errors of knotwork are",
         "`knotwork.KnotworkError`, with `message`, `hint` and `diagnostics`. The examples run in the root of the repository.\n",

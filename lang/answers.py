@@ -1,9 +1,9 @@
-"""The text around a model's answer, and the one JSON object in it.
+"""Removes a model's thinking and other text around its answer, and finds the one JSON object in the answer.
 
-An object is read in these steps: first the whole text is parsed as JSON, then the text without the model's thinking. Then a
-fenced block, or the one object in prose, is parsed; trailing commas and Python literals are accepted last. Two different
-objects are refused, and an object that the text cuts off is never completed. Reading takes linear time and at most
-``MAX_ANSWER`` characters. No function here raises an exception, whatever the text. See ``docs/design/types.md#coercion``.
+The object is searched for in this order: the complete text as JSON, the text without the model's thinking, a fenced block, and
+the one object in prose. Trailing commas and Python literals are accepted only if strict JSON is not found. Two different
+objects are refused, and a truncated object is never completed. Reading takes linear time; an answer of more than ``MAX_ANSWER``
+characters is unreadable. No function here raises an exception, whatever the text. See ``docs/design/types.md#coercion``.
 """
 
 import json
@@ -23,7 +23,7 @@ TWO_OBJECTS = "it has two different objects; answer with one object"
 """The reason why an answer with several objects is unreadable."""
 
 _MOST_CLOSINGS = 8
-"""Maximum number of closing thinking tags, counted from the end; the text after each of them is tried as a whole answer."""
+"""Maximum number of closing thinking tags, counted from the end; the text after each of them is tried as a complete answer."""
 _MOST_GROUPS = 1_000
 """Maximum number of groups of braces in an answer that are examined."""
 _TAG = re.compile(r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)\s*>", re.IGNORECASE)
@@ -32,7 +32,7 @@ _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 @frozen
 class ObjectRead:
-    """The object in an answer, and how the object was found: ``exact`` if the object is the whole text."""
+    """The object in an answer, and how the object was found. ``exact`` means that the object is the complete text."""
 
     value: dict[str, Any]
     read_as: ReadAs
@@ -47,9 +47,10 @@ Span: TypeAlias = tuple[int, int]
 
 
 def without_thinking(text: str, kept: Sequence[Span] = ()) -> str | CutOff:
-    """Return the text after the last ``</think>`` (``</thinking>``, ``</reasoning>``); ``CutOff`` if the thinking is not closed.
+    """Return the text after the last closing tag of the model's thinking; ``CutOff`` if the thinking is not closed.
 
-    ``kept`` are the spans of values; tags inside these spans are ignored. A text without tags is returned unchanged.
+    The closing tags are ``</think>``, ``</thinking>``, ``</reasoning>`` and similar tags (see ``_TAG``). Tags inside the spans
+    ``kept`` are ignored, because these are the spans of complete values. Text without tags is returned unchanged.
     """
     if "<" not in text:
         return text
@@ -80,13 +81,13 @@ def fenced_blocks(text: str) -> Iterator[tuple[Span, Span]]:
 
 
 def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreadable:
-    """Return the one JSON object in ``text``. Never raises.
+    """Return the one JSON object in ``text``. Never raises an exception.
 
-    ``wanted`` are keys: an object surrounded by words counts only if it has at least one of these keys. If ``wanted`` is empty,
-    every object counts.
+    An object in prose is accepted only if it has at least one of the keys ``wanted``. If ``wanted`` is empty, every object is
+    accepted.
     """
     if len(text) > MAX_ANSWER:
-        return Unreadable(f"it has {len(text):,} characters; at most {MAX_ANSWER:,} are read")
+        return Unreadable(f"it has {len(text):,} characters; the maximum is {MAX_ANSWER:,}")
     whole = text.strip().removeprefix("\ufeff").strip()
     if not whole:
         return Unreadable("it is empty")
@@ -100,7 +101,7 @@ def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreada
         if _is_braced(rest) and isinstance(exact := _parsed(rest), tuple):
             return _object(exact[0], "thinking")
     complete: list[Span] = []
-    if _TAG.search(whole):  # a tag within a value is not a tag
+    if _TAG.search(whole):  # a tag inside a value is text
         complete = [
             span
             for span in _spans(whole)[:_MOST_GROUPS]
@@ -122,7 +123,7 @@ def _object(value: Any, read_as: ReadAs) -> ObjectRead | Unreadable:
 
 
 def _embedded_object(answer: str, wanted: Collection[str]) -> ObjectRead | Unreadable:
-    """Return the one object in a text that is not JSON as a whole."""
+    """Return the one object in a text that contains more than a JSON value."""
     blocks = list(fenced_blocks(answer))
     candidates: list[tuple[dict[str, Any], ReadAs]] = []
     unreadable: Unreadable | None = None
@@ -190,12 +191,15 @@ def _is_braced(text: str) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal; true is not 1."""
+    """Return whether two JSON values are equal; true and 1 are different."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _parsed(text: str) -> tuple[Any] | Unreadable | None:
-    """Return the value of the JSON ``text``; None if it is not JSON, ``Unreadable`` if it is faulty JSON."""
+    """Parse ``text`` as JSON and return its value in a tuple; return None if its syntax is not JSON.
+
+    If the syntax is valid, but the value is not allowed, return ``Unreadable``.
+    """
     if not text or text[0] not in '{["-0123456789tfnNI':
         return None
     faults: list[str] = []
@@ -228,7 +232,7 @@ _MARK = re.compile(r"[{}\"']|(?<=[{\[(,:])\s*+'")
 
 
 def _spans(text: str) -> list[Span]:
-    """Return the spans of the outermost ``{...}`` of ``text``; -1 marks a missing brace.
+    """Return the spans of the outermost ``{...}`` in ``text``; if a brace is missing, its offset is -1.
 
     Quotes count only inside braces. An apostrophe opens a string only where a value or a key may begin.
     """
@@ -259,7 +263,10 @@ def _spans(text: str) -> list[Span]:
 
 
 def _behind_string(text: str, position: int, quote: str) -> int:
-    """Return the offset after the closing quote of a string that began before ``position``; the end of ``text`` if none follows."""
+    """Return the offset after the next closing ``quote``, searched from ``position``.
+
+    If the quote is missing, return the end of ``text``.
+    """
     while True:
         close = text.find(quote, position)
         if close < 0:
@@ -283,7 +290,7 @@ _ROUNDS = 6
 
 
 def bare_text(text: str) -> str:
-    """Return a short answer without surrounding blanks, pairs of quotes and Markdown emphasis marks, and without a final period."""
+    """Return a short answer without surrounding spaces, pairs of quotes and Markdown emphasis marks, and without a final period."""
     text, period = text.strip(BLANK), False
     for _ in range(_ROUNDS):
         if not period and text.endswith(".") and len(text) > 1:
@@ -298,7 +305,7 @@ def bare_text(text: str) -> str:
 
 
 def inner_text(text: str) -> str | None:
-    """Return ``text`` without the quotes or the Markdown emphasis marks around all of it; None if it has none."""
+    """Return ``text`` without the quotes or the Markdown emphasis marks that enclose it; None if it is not enclosed."""
     for opening, closing in _AROUND:
         if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
             inner = text[len(opening) : -len(closing)]

@@ -1,8 +1,8 @@
-"""Conversion of values to a requested type, with the same rules for scripts, seeds, rankings and judges.
+"""Converts values to a requested type. Scripts, seeds, rankings and judges use the same rules.
 
 See ``docs/design/types.md#coercion``.
 
-``as_value`` converts a JSON value; ``as_type`` converts a text that is the whole answer. If a value was converted,
+``as_value`` converts a JSON value; ``as_type`` converts the text of a complete answer. If a value was converted,
 ``Fit.coerced`` is the original text. Ambiguous input is refused with a reason. No function here raises an exception,
 whatever the text. Reading takes linear time.
 """
@@ -40,8 +40,9 @@ _LARGEST = 2**63
 class Fit:
     """The value fits. ``coerced`` is the original text if the value was converted, else "".
 
-    ``how`` says how the value was found in a text: by a rung of the accessor ladder (json, python, fence, bracket list), or
-    ``thinking``, ``fenced``, ``embedded``, ``literal``, ``coerced``. It is None if the text itself is the value.
+    ``how`` says how the value was found in the text. The possible values are the notations of ``lang.literals`` (json, python, fence,
+    bracket list), and ``thinking``, ``fenced``, ``embedded``, ``literal`` and ``coerced``. ``how`` is None if the text itself is the
+    value.
     """
 
     value: Any
@@ -57,7 +58,10 @@ class Unfit:
 
 
 def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
-    """Return the answer ``text`` as a value of type ``kind``, or the reason why it does not fit; ``strict`` allows no coercion."""
+    """Return the answer ``text`` as a value of type ``kind``, or the reason why it does not fit.
+
+    If ``strict`` is true, nothing is coerced.
+    """
     if kind == "text":
         return Fit(text)
     if strict:
@@ -67,7 +71,7 @@ def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
     if isinstance(kind, str) and kind not in _SCALARS:
         return Unfit(f"unknown type {kind!r}")
     if len(text) > MAX_ANSWER:
-        return Unfit(f"it has {len(text):,} characters; at most {MAX_ANSWER:,} are read")
+        return Unfit(f"it has {len(text):,} characters; the maximum is {MAX_ANSWER:,}")
     answer = without_thinking(text)
     if isinstance(answer, CutOff):
         return Unfit(answer.reason)
@@ -95,8 +99,8 @@ def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
 def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = False) -> Fit | Unfit:
     """Return the JSON value ``value`` converted to type ``kind``, or the reason why it does not fit.
 
-    A list may contain strings, numbers and booleans. With ``nullable`` null fits every type except a choice; so do the strings
-    "null", "N/A" and "", unless type "text" is requested.
+    A list may contain strings, numbers and booleans. If ``nullable`` is true, null fits every type except a choice. For the
+    types int, float, bool and list, the strings "null", "N/A" and "" then count as null, unless ``strict`` is true.
     """
     if not isinstance(kind, str):
         return _label(value, kind, strict)
@@ -113,10 +117,10 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
             return Fit(value)
         if _is_number(value) and not strict:
             return Fit(json.dumps(value), "coerced", json.dumps(value))
-        return Unfit(f"it is {kind_of(value)}, not a text")
+        return Unfit(f"it is {kind_of(value)}, not a string")
     if isinstance(value, str):
         if strict:
-            return Unfit(f"it is a text, not {_WANTED[kind]}: {short(value)}")
+            return Unfit(f"it is a string, not {_WANTED[kind]}: {short(value)}")
         if value.strip().casefold() in ("", "null", "n/a"):
             return Fit(None, "coerced", value or '""') if nullable else Unfit(f"it is not a value: {short(value)}")
         found = _one_of_list(value) if kind == "list" else _SCALARS[kind](value)
@@ -163,19 +167,19 @@ def _list(value: Any) -> Fit | Unfit:
         return Unfit(f"it is {kind_of(value)}, not a list")
     for item in value:
         if not (isinstance(item, bool) or (isinstance(item, str) and _is_text(item)) or _is_number(item)):
-            return Unfit(f"the list contains {kind_of(item)}; only texts, numbers and booleans are allowed")
+            return Unfit(f"the list contains {kind_of(item)}; only strings, numbers and booleans are allowed")
     return Fit(value)
 
 
 def _one_of_list(text: str) -> Fit | Unfit:
     """Return a list with the string ``text`` as its only element. A string that may contain several elements is refused."""
     if not text.strip() or re.search(r"[,;|\n•、，；]|^\s*[\[({]", text):
-        return Unfit(f"it is a text, not a list: {short(text)}")
+        return Unfit(f"it is a string, not a list: {short(text)}")
     return Fit([text.strip()])
 
 
 def _exactly(text: str, kind: Type) -> Fit | Unfit:
-    """Return the value of a text that is written exactly as type ``kind`` requires."""
+    """Return the value of ``text`` if the text has exactly the form that type ``kind`` requires."""
     bare = text.strip()
     if not isinstance(kind, str):
         return Fit(bare) if bare in kind else Unfit(_none_of(bare, kind))
@@ -186,7 +190,7 @@ def _exactly(text: str, kind: Type) -> Fit | Unfit:
         return found if isinstance(found, Fit) else Unfit(f"it is not {_WANTED[kind]}: {short(bare)}")
     if kind not in ("json", "list"):
         return Unfit(f"unknown type {kind!r}")
-    value = read(bare) if is_json(bare) else Unreadable("it is not JSON as a whole")
+    value = read(bare) if is_json(bare) else Unreadable("the complete answer must be JSON")
     if isinstance(value, Unreadable):
         return Unfit(f"it is not {'JSON' if kind == 'json' else 'a list'}: {value.reason}")
     if kind == "list" and not isinstance(value.value, list):
@@ -202,7 +206,10 @@ _EXACT = {
 
 
 def _structure(text: str, kind: str) -> Fit | Unfit:
-    """Return the JSON value or the list that is the whole answer, or else the only one that the answer contains."""
+    """Return the JSON value or the list in an answer.
+
+    The value may be the complete answer. Otherwise it must be the only such value in the answer.
+    """
     wanted = "JSON" if kind == "json" else "a list"
     answer = text if is_json(text) else without_thinking(text)
     if isinstance(answer, CutOff):
@@ -298,14 +305,17 @@ def _label(value: Any, labels: Sequence[str], strict: bool) -> Fit | Unfit:
 
 
 def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
-    """Return the label that is all of ``text``, is in a box, or is the first word or line of a ``text`` without another label."""
+    """Return the label that ``text`` chooses: the complete text, the label in a box, or the first word or line.
+
+    The first word or line counts only if no other label follows.
+    """
     if text in labels:
         return Fit(text)
     stripped = text.strip(BLANK)
     if stripped in labels:
         return Fit(stripped, "coerced", text)
     if len(text) > MAX_ANSWER:
-        return Unfit(f"it has {len(text):,} characters; at most {MAX_ANSWER:,} are read")
+        return Unfit(f"it has {len(text):,} characters; the maximum is {MAX_ANSWER:,}")
     boxed = _boxed(stripped)
     if isinstance(boxed, Unfit):
         return boxed
@@ -341,7 +351,7 @@ class _Known:
     other: "re.Pattern[str]"
 
     def alone(self, text: str) -> str | Unfit | None:
-        """Return the label that is all of ``text``, except for quotes and marks that models put around an answer."""
+        """Return the label if it is the complete ``text``, except for quotes and marks that models put around an answer."""
         bare = bare_text(text)
         if bare in self.labels:
             return bare
@@ -351,7 +361,10 @@ class _Known:
         return found[0] if found else None
 
     def leading(self, text: str) -> str | Unfit | None:
-        """Return the label that is the first word or line of ``text``, if the rest neither names another label nor retracts it."""
+        """Return the label that is the first word or line of ``text``.
+
+        Return ``Unfit`` if the rest names another label or retracts the answer.
+        """
         text = unicodedata.normalize("NFC", text)
         inner = inner_text(text)
         text = text if inner is None else inner
@@ -393,7 +406,7 @@ def _known(labels: tuple[str, ...]) -> _Known:
 
 
 def _bounded(label: str, pattern: str) -> str:
-    """Return ``pattern`` restricted to whole words, or unchanged for a label in a writing system without spaces between words."""
+    """Extend ``pattern`` to match only whole words; return it unchanged if the label's script has no spaces between words."""
     if any(unicodedata.category(char) == "Lo" for char in label):
         return pattern
     before = r"(?<!\w)" if re.match(r"\w", label) else ""
@@ -413,7 +426,7 @@ _TAKEN_BACK = re.compile(
     rf"|\W*[0-9]|\W*(?!(?:{_REASON})(?!\w))\w+\W*\Z|\s*[:/|&+]",
     re.IGNORECASE,
 )
-"""Matches the text after a label if this text may continue the answer, as "or", a single word or a number may."""
+"""Matches text after a label that may continue the answer, such as "or", a single word or a number."""
 _RETRACTED = re.compile(
     r"(?:^|[.!;:…—–\n]\s*+|-\s++)(?:or|wait|actually|no|nope|hmm+|scratch|correction|on\s+second|sorry|alternatively|rather|instead)(?!\w)"
     r"|\b(?:does|do|did|would|could|can)\s*(?:not|n['’]?t)\s+(?:apply|fit|match|describe)|\bnot\s+(?:applicable|the\s+(?:right|correct|best))"

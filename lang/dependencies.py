@@ -1,12 +1,14 @@
 """The graph of a script's references: layers, cycles, the final step and its dependencies.
 
-A graph maps each step to the steps it refers to, in source order. All functions are pure and iterative, because a script may
-be a chain of 10,000 steps. They take linear time in steps and references, and ignore names that are not in the graph.
+A graph maps each step to the steps it refers to, in source order. All functions are pure and iterative, because a script may be a chain of
+10,000 steps. The functions take time linear in the number of steps and references, and ignore names that are not in the graph.
 """
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from typing import Literal, TypeAlias
+
+from attrs import field, frozen
 
 from .trees.lwt import RESERVED, Call, Choice, ListValue, ObjectValue, Reference, Script, Step, Template, Value
 
@@ -42,7 +44,7 @@ def step_references(step: Step) -> list[Reference]:
 
 
 def step_dependencies(script: Script) -> dict[str, tuple[str, ...]]:
-    """Return, for each step, the existing steps that it refers to, each once, in the order of their first mention.
+    """Return, for each step, the existing steps that it refers to, without duplicates, in the order of their first mention.
 
     If several steps have the same id, only the last of them is used.
     """
@@ -59,9 +61,9 @@ def step_dependencies(script: Script) -> dict[str, tuple[str, ...]]:
 
 
 def layers(graph: Graph) -> list[tuple[str, ...]]:
-    """Return the steps in layers. Each step is in the first layer after all its dependencies; a layer is in source order.
+    """Return the steps in layers. Each step is in the first layer after all its dependencies. The steps of a layer are in source order.
 
-    Steps in a cycle, and steps that depend on them, can never start and are left out.
+    Steps in a cycle, and steps that depend on them, can never start and are omitted.
     """
     waiting, dependents = _inverted(graph)
     place = {step: number for number, step in enumerate(graph)}
@@ -79,7 +81,10 @@ def layers(graph: Graph) -> list[tuple[str, ...]]:
 
 
 def _inverted(graph: Graph) -> tuple[dict[str, int], dict[str, list[str]]]:
-    """Return the number of each step's dependencies, and the list of steps that depend on each step."""
+    """Return two dicts.
+
+    The first maps each step to the number of its dependencies; the second maps each step to its dependents.
+    """
     waiting = dict.fromkeys(graph, 0)
     dependents: dict[str, list[str]] = {step: [] for step in graph}
     for step, targets in graph.items():
@@ -91,7 +96,7 @@ def _inverted(graph: Graph) -> tuple[dict[str, int], dict[str, list[str]]]:
 
 
 def cycles(graph: Graph) -> list[tuple[str, ...]]:
-    """Return one cycle for each group of steps that depend on each other, in source order of their first steps.
+    """Return one cycle for each group of steps that depend on each other. The cycles are in source order of their first steps.
 
     A cycle is the shortest path from the group's first step in source order back to that step: ``("a", "b", "a")`` means
     "a refers to b, b refers to a". The groups are the strongly connected components (Tarjan 1972).
@@ -103,7 +108,7 @@ def cycles(graph: Graph) -> list[tuple[str, ...]]:
     for group in _components(graph):
         first = min(group, key=place.__getitem__)
         if len(group) > 1 or first in graph[first]:
-            found.append(_way_back(graph, first, set(group)))
+            found.append(_path_back(graph, first, set(group)))
     return sorted(found, key=lambda path: place[path[0]])
 
 
@@ -157,7 +162,7 @@ def _components(graph: Graph) -> list[list[str]]:
     return found
 
 
-def _way_back(graph: Graph, first: str, group: set[str]) -> tuple[str, ...]:
+def _path_back(graph: Graph, first: str, group: set[str]) -> tuple[str, ...]:
     """Return the shortest path inside ``group`` from ``first`` back to ``first`` (breadth first)."""
     came_from: dict[str, str] = {}
     queue = deque([first])
@@ -174,7 +179,7 @@ def _way_back(graph: Graph, first: str, group: set[str]) -> tuple[str, ...]:
             if target in group and target not in came_from:
                 came_from[target] = step
                 queue.append(target)
-    raise ValueError(f"no way from {first!r} back to it in the group")
+    raise ValueError(f"no path from {first!r} back to itself in the group")
 
 
 def final_step(script: Script, graph: Graph | None = None) -> tuple[str, FinalRule] | None:
@@ -207,9 +212,9 @@ def needed(graph: Graph, final: str) -> set[str]:
 
 
 def critical_path(graph: Graph, weight: Callable[[str], float] = lambda _: 1.0) -> tuple[list[str], float]:
-    """Return the chain of steps that takes longest, first step first, and the time it takes.
+    """Return the chain of dependent steps that takes the longest time, and this time. The chain begins with its earliest step.
 
-    ``weight`` returns a step's time (any unit, not negative). Steps that cannot start (see ``layers``) are left out.
+    ``weight`` returns a step's time (any unit, not negative). Steps that cannot start (see ``layers``) are omitted.
     """
     length: dict[str, float] = {}
     before: dict[str, str | None] = {}
@@ -234,25 +239,56 @@ Diagram = Mapping[str, tuple[str, ...]]
 """Maps each step to the steps whose outputs it uses."""
 
 
-def mermaid(graph: Diagram, operations: Mapping[str, str], finals: Collection[str], needed: Collection[str]) -> str:
-    """Return a Mermaid flowchart. Nodes are named by numbers, because ids such as ``end`` or ``5.check`` are invalid there.
+@frozen
+class Drawn:
+    """A graph to draw: the steps with their inputs, and the labels of the steps.
 
-    ``operations`` maps each step to its operation. The steps in ``finals`` are drawn as results; steps not in ``needed`` are dashed.
+    The steps in ``finals`` are drawn as results. The steps that are not in ``needed`` have a dashed border. ``inside`` maps a step to the
+    graph of the script that it runs.
     """
-    number = {step: f"s{position}" for position, step in enumerate(graph)}
-    lines = ["flowchart TD"]
-    for step in graph:
-        label = _mermaid_text(f"{step} · {operations[step]}")
-        left, right = ('(["', '"])') if step in finals else ('["', '"]')
-        lines.append(f"    {number[step]}{left}{label}{right}")
-    lines += [f"    {number[source]} --> {number[step]}" for step in graph for source in graph[step]]
-    unneeded = [number[step] for step in graph if step not in needed]
+
+    graph: Diagram
+    labels: Mapping[str, str]
+    finals: Collection[str]
+    needed: Collection[str]
+    inside: "Mapping[str, Drawn]" = field(factory=dict)
+
+
+def mermaid(
+    graph: Diagram,
+    operations: Mapping[str, str],
+    finals: Collection[str],
+    needed: Collection[str],
+    inside: Mapping[str, Drawn] | None = None,
+) -> str:
+    """Return a Mermaid flowchart. Nodes are named by numbers, because ids such as ``end`` or ``5.check`` are invalid in Mermaid.
+
+    ``operations`` maps each step to its operation. The other parameters are those of ``Drawn``. The steps of a script that a step runs are
+    drawn inside the step.
+    """
+    lines, unneeded = ["flowchart TD"], list[str]()
+    _mermaid_steps(Drawn(graph, operations, finals, needed, inside or {}), "s", "    ", lines, unneeded)
     if unneeded:
         lines += [
             "    classDef unneeded stroke-dasharray: 4 4,opacity: 0.5",
             f"    class {','.join(unneeded)} unneeded",
         ]
     return "\n".join(lines)
+
+
+def _mermaid_steps(drawn: Drawn, prefix: str, indent: str, lines: list[str], unneeded: list[str]) -> None:
+    number = {step: f"{prefix}{position}" for position, step in enumerate(drawn.graph)}
+    for step in drawn.graph:
+        label = _mermaid_text(f"{step} · {drawn.labels[step]}")
+        if (inner := drawn.inside.get(step)) is not None:
+            lines.append(f'{indent}subgraph {number[step]}["{label}"]')
+            _mermaid_steps(inner, f"{number[step]}_", f"{indent}    ", lines, unneeded)
+            lines.append(f"{indent}end")
+            continue
+        left, right = ('(["', '"])') if step in drawn.finals else ('["', '"]')
+        lines.append(f"{indent}{number[step]}{left}{label}{right}")
+    lines += [f"{indent}{number[source]} --> {number[step]}" for step in drawn.graph for source in drawn.graph[step]]
+    unneeded += [number[step] for step in drawn.graph if step not in drawn.needed]
 
 
 def _mermaid_text(text: str) -> str:
@@ -266,19 +302,40 @@ def dot(
     finals: Collection[str],
     needed: Collection[str],
     title: str = "script",
+    inside: Mapping[str, Drawn] | None = None,
 ) -> str:
-    """Return a Graphviz digraph, with the parameters of ``mermaid``; ``title`` is the name of the digraph, an identifier."""
+    """Return a Graphviz digraph. ``title`` is its name and must be an identifier; the other parameters are those of ``mermaid``."""
     lines = [f"digraph {title} {{", "  rankdir=TB;", '  node [shape=box, fontname="sans-serif"];']
-    for step in graph:
-        label = f"{step}\n{operations[step]}"
-        marks = [f"label={_dot_text(label)}"]
-        if step in finals:
-            marks.append("peripheries=2")
-        if step not in needed:
-            marks.append("style=dashed")
-        lines.append(f"  {_dot_text(step)} [{', '.join(marks)}];")
-    lines += [f"  {_dot_text(source)} -> {_dot_text(step)};" for step in graph for source in graph[step]]
+    _dot_steps(Drawn(graph, operations, finals, needed, inside or {}), "", "  ", lines)
     return "\n".join([*lines, "}"])
+
+
+def _dot_steps(drawn: Drawn, prefix: str, indent: str, lines: list[str]) -> None:
+    for step in drawn.graph:
+        name = f"{prefix}{step}"
+        label = f"{step}\n{drawn.labels[step]}"
+        marks = [f"label={_dot_text(label)}"]
+        if step in drawn.finals:
+            marks.append("peripheries=2")
+        if step not in drawn.needed:
+            marks.append("style=dashed")
+        own = f"{_dot_text(name)} [{', '.join(marks)}];"
+        if (inner := drawn.inside.get(step)) is None:
+            lines.append(f"{indent}{own}")
+            continue
+        # Graphviz draws no edges to clusters, so the step is a node inside the cluster of its script.
+        lines += [
+            f"{indent}subgraph {_dot_text(f'cluster {name}')} {{",
+            f"{indent}  label={_dot_text(step)};",
+            f"{indent}  {own}",
+        ]
+        _dot_steps(inner, f"{name}/", f"{indent}  ", lines)
+        lines.append(f"{indent}}}")
+    lines += [
+        f"{indent}{_dot_text(f'{prefix}{source}')} -> {_dot_text(f'{prefix}{step}')};"
+        for step in drawn.graph
+        for source in drawn.graph[step]
+    ]
 
 
 def _dot_text(text: str) -> str:

@@ -1,12 +1,13 @@
-"""Diagnostics: a diagnostic is a value with a fault, its place in a text, and its fix.
+"""Diagnostics: a diagnostic describes a fault, its place in a text, and its fix.
 
 The same value is printed for a person (``picture``), written as JSON for a program (``as_json``) and sent back to a
 model. The JSON has the shape ``{code, severity, message, file, span: {start, end, line, column, end_line, end_column} | null,
 hints: [str], edits: [{start, end, text}]}``. Offsets count code points from 0; lines and columns count from 1.
 """
 
+import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from attrs import evolve, frozen
@@ -58,8 +59,7 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that the author of ``name`` most likely meant, or None.
 
-    The required similarity grows with the number of known names: among three names a loose similarity is significant, among a
-    thousand names it is chance.
+    If there are more known names, a higher similarity is required: a loose similarity to one of a thousand names is likely a coincidence.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
@@ -76,9 +76,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, known: Sequence[str], listed: int = 8, none: str = "") -> str:
-    """Return a hint for an unknown name: the most similar known name, or the first ``listed`` known names.
+    """Return a hint for an unknown name: the most similar known name or, without one, at most ``listed`` known names.
 
-    Returns ``none`` if ``known`` is empty.
+    Returns the text ``none`` if ``known`` is empty.
     """
     near = nearest(name, known)
     if near is not None:
@@ -90,7 +90,7 @@ _SEPARATORS = str.maketrans("", "", " _-.\t")
 
 
 def is_spelling(written: str, meant: str) -> bool:
-    """Return whether two names differ only in case, blanks, ``_``, ``-`` and ``.``."""
+    """Return whether two names differ only in case, spaces, ``_``, ``-`` and ``.``."""
     return _folded(written) == _folded(meant)
 
 
@@ -125,10 +125,10 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def compatible(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics with only those edits that can all be applied together, in one pass.
+    """Return the diagnostics, without edits that conflict: all remaining edits can be applied together, in one pass.
 
-    If edits of two diagnostics are equal, overlap, or insert text at the same place, only one of the diagnostics keeps its edits:
-    the error, or else the first. The other loses all its edits, because a partial fix can do harm. A check of the edited text
+    If edits of two diagnostics are equal, overlap, or insert text at the same place, only one of the diagnostics keeps its edits: the
+    error, or else the first. The other diagnostic loses all its edits, because a partial fix can do harm. A check of the edited text
     reports the other diagnostic again if it still applies.
     """
     found = tuple(diagnostics)
@@ -189,7 +189,7 @@ def as_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:
 
 
 WIDTH = 110
-"""Maximum number of source columns in a picture; of a longer line only the part around the fault is shown."""
+"""Maximum number of source columns in a picture; a longer line is cut to the part around the fault."""
 _LEAST = 10
 
 
@@ -234,9 +234,43 @@ def printable(text: str) -> str:
 
 
 def _columns(text: str) -> int:
-    """Return the width of ``text`` in terminal columns. Wide East Asian characters take two columns, combining characters none."""
+    """Return the width of ``text`` in terminal columns. A wide East Asian character takes two columns. A combining character takes none."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
 
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+# Messages for JSON errors.
+
+_FAULTS: Mapping[str, str] = {
+    "Extra data": "unexpected text after the JSON value: {found}",
+    "Unterminated string": "a string has no closing quote",
+    "Expecting ',' delimiter": "a comma, or a closing bracket, is missing before {found}",
+    "Expecting ':' delimiter": "a colon is missing before {found}",
+    "Expecting property name": "a key in double quotes is missing before {found}",
+    "Illegal trailing comma": "a comma precedes a closing bracket",
+    "Invalid control character": "a string has an unescaped line break or control character",
+    "Invalid \\uXXXX": "\\u needs four hexadecimal digits",
+    "Invalid \\escape": "unknown escape {found}",
+    "Unexpected UTF-8 BOM": "it begins with a byte order mark",
+}
+"""Maps the beginning of each message of Python's JSON decoder to the clause that replaces it."""
+_FOUND = 24
+
+
+def json_words(error: json.JSONDecodeError) -> str:
+    """Return a clause that says why a text is not valid JSON. ``error`` is the decoder's error, which holds the text and the position."""
+    text, at = error.doc, error.pos
+    if not text.strip():
+        return "it is empty"
+    if at >= len(text.rstrip()):
+        return "it ends too early"
+    rest = " ".join(text[at : at + 4 * _FOUND].split())
+    quote = '"' if "'" in rest else "'"
+    shown = f"{quote}{rest if len(rest) <= _FOUND else rest[:_FOUND] + '...'}{quote}"
+    told = next((told for begins, told in _FAULTS.items() if error.msg.startswith(begins)), None)
+    if told is not None:
+        return told.format(found=shown)
+    return f"it begins with {shown}" if not text[:at].strip() else f"a value is missing before {shown}"

@@ -1,10 +1,10 @@
-"""Other languages inside a prompt script: the string in ``GASL("...")`` is a program, the string after ``when=`` an expression.
+"""Other languages inside a prompt script: the string in ``GASL("...")`` is a program, and the string after ``when=`` is an expression.
 
-A reference in the place of a value or a variable becomes a variable of the program (``${in_1}``, or ``in_1`` where
-a command takes a variable's name). Therefore the value of the reference can never change the meaning of the program.
-Inside a string of the program, a reference is replaced by its value with all special characters of a string escaped. Inside
-a name, the backticks in the value are doubled; inside a comment, the value is written on a single line. In an expression a
-reference becomes a name; references inside strings of an expression are not allowed.
+If a reference stands for a value or a variable, it becomes a variable of the program: ``${in_1}``, or ``in_1`` where a command
+requires a variable's name. Therefore the value of the reference can never change the meaning of the program. Inside a string of
+the program, a reference is replaced by its value, and all special characters of the value are escaped. Inside a name, the
+backticks in the value are doubled; inside a comment, the value is written on a single line. In an expression, a reference
+becomes a name; references inside strings of an expression are not allowed.
 """
 
 import re
@@ -13,7 +13,6 @@ from typing import Literal, TypeAlias
 
 from attrs import evolve, frozen
 
-from .catalogue.commands import BEFORE_NAMES
 from .trees.lwt import Reference, Template, Text
 
 Quote: TypeAlias = Literal["", '"', "'", "`", "#"]
@@ -45,7 +44,7 @@ class EmbeddedCode:
 
     @property
     def variables(self) -> tuple[tuple[str, Reference], ...]:
-        """Return the names of the variables, each with the reference that it stands for."""
+        """Return pairs of a variable's name and the reference that the variable stands for."""
         return tuple((part.name, part.reference) for part in self.parts if isinstance(part, ProgramVariable))
 
     def pieces(self, value: Callable[[Reference], str]) -> Iterator[tuple[str, Text | Inside | ProgramVariable]]:
@@ -64,7 +63,10 @@ class EmbeddedCode:
         return "".join(text for text, _ in self.pieces(value))
 
     def with_references(self, message: str) -> str:
-        """Return ``message``, which is about the program, with the references as written in the script."""
+        """Return ``message``, a message about the program.
+
+        Generated variables in it are replaced by the references written in the script.
+        """
         written = {name: f"{{({reference.name})}}" for name, reference in self.variables}
         if not written:
             return message
@@ -72,7 +74,7 @@ class EmbeddedCode:
         return re.sub(rf"\$\{{({names})\}}|\b({names})\b", lambda found: written[found[1] or found[2]], message)
 
     def has_generated_name(self, text: str) -> bool:
-        """Return whether ``text`` contains a generated name of a variable, which the script's author does not know."""
+        """Return whether ``text`` contains a generated variable name, which the script's author does not know."""
         return any(re.search(rf"\b{re.escape(name)}\b", text) for name, _ in self.variables)
 
 
@@ -89,13 +91,13 @@ def embedded_program(template: Template) -> EmbeddedCode:
         else:
             count += 1
             name = f"{prefix}{count}"
-            parts.append(ProgramVariable(part, name, name if scan.word.upper() in BEFORE_NAMES else f"${{{name}}}"))
+            parts.append(ProgramVariable(part, name, name if scan.is_before_name else f"${{{name}}}"))
             scan.word = ""
     return EmbeddedCode(tuple(parts))
 
 
 def embedded_expression(template: Template) -> EmbeddedCode:
-    """Return the string of an expression with its references as names.
+    """Return the string of an expression, with names in place of its references.
 
     A reference inside quotes becomes ``Inside``, which callers report as a fault. A space is inserted between a name and an
     adjacent letter, digit or reference: ``2{(a)}`` is not a single name.
@@ -122,7 +124,10 @@ def embedded_expression(template: Template) -> EmbeddedCode:
 
 
 def _prefix(template: Template) -> str:
-    """Return a prefix for the generated names. It does not occur in the text before a digit, so no name in the text clashes."""
+    """Return a prefix for the generated names.
+
+    In the text, this prefix never occurs before a digit. Therefore generated names can't clash with names in the text.
+    """
     whole = "".join(part.value for part in template.parts if isinstance(part, Text))
     prefix = "in_"
     while re.search(rf"{prefix}[0-9]", whole, re.IGNORECASE):
@@ -146,17 +151,31 @@ def _escape(character: str) -> str:
 
 
 class _Scan:
-    """Follows the program's text and keeps the open construct and the last word outside of constructs.
+    """Scans the program's text. It keeps track of the construct that is open, and of the last word outside constructs.
 
     ``marks`` are the characters that open a construct.
     """
 
     def __init__(self, marks: str) -> None:
+        # Few scripts have programs, and the trees of GASL load slowly.
+        from .catalogue.commands import COMMANDS, NAMES_AFTER
+
+        self._all_commands, self._names_after = COMMANDS, NAMES_AFTER
         self._marks = marks
+        self._commands: list[str] = []
         self.quote: Quote = ""
         self.word = ""
         self._escape = False
         self._ended = False
+
+    @property
+    def is_before_name(self) -> bool:
+        """Return whether a command reads the variable after the last word, as after ``ON`` in ``MEASURE x ON y``."""
+        word = self.word.upper()
+        commands = self._names_after.get(word, {})
+        before = self._commands[:-1] if self._commands[-1:] == [word] else self._commands
+        command = next((each for each in reversed(before) if each in commands), word)
+        return commands.get(command, bool(commands))
 
     def pass_over(self, text: str) -> None:
         for character in text:
@@ -177,6 +196,8 @@ class _Scan:
 
     def _follow(self, character: str) -> None:
         if character.isspace():
+            if not self._ended and self.word.upper() in self._all_commands:
+                self._commands.append(self.word.upper())
             self._ended = True
         elif character == "_" or character.isalnum():
             self.word = character if self._ended else self.word + character

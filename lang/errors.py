@@ -8,10 +8,10 @@ if TYPE_CHECKING:
 
 
 class KnotworkError(Exception):
-    """An error that knotwork raises on purpose: ``except knotwork.KnotworkError`` catches all of them.
+    """An error that knotwork raises on purpose. ``except knotwork.KnotworkError`` catches all such errors.
 
-    ``message`` is one sentence; ``hint`` is the advice, possibly empty; ``diagnostics`` are the faults of the refused text
-    (empty if the error is not about a text).
+    ``message`` is one sentence. ``hint`` is advice, and may be empty. ``diagnostics`` are the faults of the refused text; they are empty
+    if the error does not concern a text.
     """
 
     message: str

@@ -1,9 +1,8 @@
-"""The accessor ladder: it reads a text as a value.
+"""The accessor ladder: the sequence of notations in which a text is read as a value.
 
-The ladder has four rungs: JSON, a Python literal, the first fenced block, an unquoted bracket list (``[Canada, Peru]``). The
-first rung that can read the whole text is used. Values are JSON values: tuples and sets become lists. No function here
-evaluates a text as code or raises an exception, whatever the size, depth or contents of the text. See
-``docs/design/lwt.md#meaning``.
+The notations are tried in this order: JSON, a Python literal, the first fenced block, an unquoted bracket list (``[Canada, Peru]``). The
+first notation in which the complete text can be read is used. Values are JSON values: tuples and sets become lists. No function here
+evaluates text as code or raises an exception, whatever the size, depth or contents of the text. See ``docs/design/lwt.md#meaning``.
 """
 
 import json
@@ -26,7 +25,7 @@ MAX_DIGITS = 300
 
 @frozen
 class Reading:
-    """The JSON value read from a text, and the rung that read it."""
+    """The JSON value that was read from a text, and the notation in which the text was read."""
 
     value: Any
     how: How
@@ -34,17 +33,17 @@ class Reading:
 
 @frozen
 class Unreadable:
-    """The ladder cannot read the text; ``reason`` is a clause for a message."""
+    """The text can't be read as a value in any of the notations; ``reason`` is a clause for a message."""
 
     reason: str
 
 
 class _Refused(Exception):
-    """A rung refuses the text. The message is the reason; an empty message means that the text is in another notation."""
+    """Raised if a text can't be read in one notation. The message is the reason; it is empty if the text is in another notation."""
 
 
 def read(text: str) -> Reading | Unreadable:
-    """Read ``text`` with the first rung that can read it. Never raises."""
+    """Read ``text`` in the first notation that fits the complete text. Never raises an exception."""
     if len(text) > MAX_TEXT:
         return Unreadable(f"it is longer than {MAX_TEXT:,} characters")
     stripped = text.strip()
@@ -52,7 +51,7 @@ def read(text: str) -> Reading | Unreadable:
         try:
             return Reading(rung(stripped), how)
         except _Refused as refused:
-            if str(refused):  # the notation is right, the text is faulty: no other rung may read it
+            if str(refused):  # the notation was recognised but has a fault, so later notations are not tried
                 return Unreadable(str(refused))
     return Unreadable("it is not JSON, a Python literal or a list")
 
@@ -67,7 +66,7 @@ def is_json(text: str) -> bool:
 
 
 def read_literal(text: str) -> tuple[Any] | Unreadable | None:
-    """Read ``text`` as a Python literal, or as JSON with trailing commas; None if it is neither. Never raises."""
+    """Read ``text`` as a Python literal or as JSON with trailing commas. Return None if it is neither. Never raises an exception."""
     try:
         return (_python(text.strip()),)
     except _Refused as refused:
@@ -84,7 +83,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 def kind_of(value: object) -> str:
-    """Return the JSON kind of ``value`` with its article, for a message: "an object", "a list", "a text"."""
+    """Return the JSON kind of ``value`` with its article, for a message: "an object", "a list", "a string"."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -92,7 +91,7 @@ def kind_of(value: object) -> str:
     if isinstance(value, int | float):
         return "a number"
     if isinstance(value, str):
-        return "a text"
+        return "a string"
     return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else type(value).__name__
 
 
@@ -234,7 +233,7 @@ class _Container:
         if self.opening != "{" or self.value is _ABSENT or self.key is not _ABSENT or self.items:
             raise _Refused
         if isinstance(self.value, bool) or not isinstance(self.value, str | int):
-            raise _Refused("a key of an object is not a text")
+            raise _Refused("a key of an object is not a string")
         self.key, self.value = str(self.value), _ABSENT
 
     def comma(self) -> None:
@@ -287,7 +286,10 @@ _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 
 def _fence(text: str) -> Any:
-    """Read the contents of the first fenced block, from a line that begins with a fence to the next line that is only a fence."""
+    """Read the contents of the first fenced block.
+
+    The block begins at a line that begins with a fence, and ends at a line with only a fence.
+    """
     opening: re.Match[str] | None = None
     for line in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
         if opening is None:
@@ -334,5 +336,5 @@ _RUNGS: tuple[tuple[How, Callable[[str], Any]], ...] = (
 
 
 def short(text: str, most: int = 60) -> str:
-    """Return ``text`` in quotes for a message, shortened to at most ``most`` characters without the quotes."""
+    """Return ``text`` in quotes for a message. At most ``most`` characters are shown, not counting the quotes."""
     return json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False)

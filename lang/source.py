@@ -26,7 +26,7 @@ class Span:
 
 
 NOWHERE = Span(0, 0)
-"""The span of nodes that were built by a program instead of parsed from a text."""
+"""The span of nodes that were built in code instead of parsed from text."""
 
 
 @frozen(slots=False)
@@ -46,17 +46,17 @@ class Source:
 
     @property
     def line_count(self) -> int:
-        """Return the number of lines of the text; a text without a newline has one line."""
+        """Return the number of lines of the text. A text without a newline has one line."""
         return len(self._line_starts)
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Return line and column of ``offset``, both from 1; the column counts code points."""
+        """Return the line and the column of ``offset``. Both count from 1. The column is counted in code points."""
         offset = max(0, min(offset, len(self.text)))
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
     def line_span(self, line: int) -> Span:
-        """Return the span of line ``line`` (from 1) without its line ending."""
+        """Return the span of the line with the number ``line``, without its line ending. Lines count from 1."""
         start = self._line_starts[line - 1]
         end = self._line_starts[line] - 1 if line < self.line_count else len(self.text)
         if end > start and self.text[end - 1] == "\r":
@@ -64,7 +64,7 @@ class Source:
         return Span(start, end)
 
     def line(self, line: int) -> str:
-        """Return the text of line ``line`` (from 1) without its line ending."""
+        """Return the text of the line with the number ``line``, without its line ending. Lines count from 1."""
         return self.slice(self.line_span(line))
 
     def slice(self, span: Span) -> str:

@@ -1,4 +1,4 @@
-"""Errors for invalid requests, and the checks that raise these errors before any call is paid for."""
+"""Errors for invalid requests, and checks that raise these errors before the first paid call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from ..lang.errors import KnotworkError
 
 
 class RequestError(KnotworkError, ValueError):
-    """The request is invalid. ``parameter`` names the faulty parameter, ``hint`` suggests a fix."""
+    """Raised if a request is invalid. ``parameter`` names the faulty parameter, ``hint`` suggests a fix."""
 
     def __init__(self, parameter: str, message: str, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -18,14 +18,14 @@ class RequestError(KnotworkError, ValueError):
 
 
 class WrongFile(KnotworkError, ValueError):
-    """The command does not accept this kind of file. ``hint`` names the command that accepts the file."""
+    """Raised if a command does not accept files of the given kind. ``hint`` names the command that accepts the file."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message, hint=hint)
 
 
 class Misused(Exception):
-    """The requested operation is not possible. ``message`` gives the reason, ``hint`` the correct input. The exit code is 2."""
+    """Raised if the requested operation is not possible. ``message`` gives the reason, ``hint`` the correct input. The exit code is 2."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class Misused(Exception):
 
 
 def short_repr(value: object) -> str:
-    """Return a short form of ``value`` for a message."""
+    """Return ``value`` as short text for a message."""
     try:
         return f"{value!r:.60}"
     except ValueError:  # Python can't print a whole number of more than 4,300 digits
@@ -47,7 +47,7 @@ def check_text(name: str, value: object, longest: int, missing: tuple[str, str] 
     ``missing`` is the message and the hint for a blank string; None allows a blank string.
     """
     if not isinstance(value, str):
-        raise RequestError(name, f"expected a text, not {type(value).__name__}")
+        raise RequestError(name, f"expected a string, not {type(value).__name__}")
     if missing is not None and not value.strip():
         raise RequestError(name, *missing)
     if len(value) > longest:
@@ -72,9 +72,12 @@ def whole_number_validator(least: int, most: float = float("inf")) -> Callable[[
     """Return an attrs validator that raises ``RequestError`` unless the value is a whole number from ``least`` to ``most``."""
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
-        if type(value) is not int or not least <= value <= most:
-            limit = f"of at least {least:,}" if most == float("inf") else f"from {least:,} to {most:,}"
-            raise RequestError(attribute.name, f"{short_repr(value)} is not a whole number {limit}")
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            if most == float("inf"):
+                raise RequestError(
+                    attribute.name, f"expected a whole number, {least:,} or greater, not {short_repr(value)}"
+                )
+            raise RequestError(attribute.name, f"{short_repr(value)} is not a whole number from {least:,} to {most:,}")
 
     return check
 

@@ -4,91 +4,39 @@ The runtime only emits events. Progress displays, the debug log, run directories
 events; docs/reference/events.md is generated from this list.
 """
 
-from collections.abc import Callable
-from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any
 
-import attrs
-from attrs import define, field, frozen
+from attrs import field, frozen
 
+from .call_events import AnswerRead as AnswerRead
+from .call_events import AnswerVoted as AnswerVoted
+from .call_events import CallDelta as CallDelta
+from .call_events import CallFinished as CallFinished
+from .call_events import CallRetried as CallRetried
+from .call_events import CallStarted as CallStarted
+from .call_events import next_call as next_call
+from .event_stream import Event as Event
+from .event_stream import Events as Events
+from .event_stream import Subscriber as Subscriber
+from .event_stream import Warned as Warned
+from .event_stream import as_json as as_json
 
-@frozen
-class Event:
-    """An event of a run. ``at`` is the time in seconds on the monotonic clock (``time.perf_counter``)."""
-
-    name: ClassVar[str] = ""
-    at: float = field(factory=perf_counter, kw_only=True, eq=False)
-
-
-def as_json(event: Event) -> dict[str, Any]:
-    """Return the event as a JSON object: ``{"event": name, "at": seconds, ...its fields}``."""
-    return {"event": event.name, **attrs.asdict(event)}
-
-
-@frozen
-class Warned(Event):
-    """``warning``: a message for the user; the run continues."""
-
-    name = "warning"
-    step: str
-    message: str
-
-
-Subscriber = Callable[[Event], None]
-
-
-_LONGEST = 500
-"""Maximum length of the stored message of a subscriber's exception."""
-
-
-@define
-class Events:
-    """A stream of events. Subscribers are called in order, in the thread of the run, and must return at once.
-
-    A subscriber that raises an exception receives no more events. The other subscribers then receive a ``warning``, and its message is
-    added to ``broken``. Code that emits an event first tests ``events`` for truth, so that no event is built without a subscriber.
-    """
-
-    broken: list[str] = field(factory=list, init=False)
-    _subscribers: list[Subscriber] = field(factory=list)
-
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """Call ``subscriber`` with every event from now on."""
-        self._subscribers.append(subscriber)
-
-    def unsubscribe(self, subscriber: Subscriber) -> None:
-        """Stop calling ``subscriber``; an unknown subscriber is ignored."""
-        self._subscribers = [each for each in self._subscribers if each is not subscriber]
-
-    def __bool__(self) -> bool:
-        return bool(self._subscribers)
-
-    def emit(self, event: Event) -> None:
-        """Pass ``event`` to every subscriber."""
-        lost: list[Subscriber] = []
-        for subscriber in self._subscribers:
-            try:
-                subscriber(event)
-            except Exception as error:  # an error of a display must not lose paid answers
-                lost.append(subscriber)
-                name = getattr(subscriber, "__qualname__", type(subscriber).__name__)
-                self.broken.append(f"{name} gets no more events: it raised {type(error).__name__}: {error}"[:_LONGEST])
-        if lost:
-            self._subscribers = [subscriber for subscriber in self._subscribers if subscriber not in lost]
-            for message in self.broken[-len(lost) :]:
-                self.emit(Warned("", message))
-
-
-# Every run: steps, calls of models, limits.
+# Every run: steps, model calls, limits.
 
 
 @frozen
 class RunStarted(Event):
-    """``run.started``: the run begins; ``layers`` has the step ids of each layer."""
+    """``run.started``: the run begins; ``layers`` contains the step ids of each layer.
+
+    ``kind`` is script or seed, ``title`` the name of the script or the seed, and ``run`` the id of the recorded run.
+    """
 
     name = "run.started"
     layers: tuple[tuple[str, ...], ...]
     final: str
+    kind: str = ""
+    title: str = ""
+    run: str = ""
 
 
 @frozen
@@ -99,9 +47,17 @@ class RunFinished(Event):
     status: str
 
 
+def is_nested(step: str) -> bool:
+    """Return whether ``step`` is a step of a script that another script runs: ``a/b`` is the step ``b`` of the script of ``a``."""
+    return "/" in step
+
+
 @frozen
 class StepStarted(Event):
-    """``step.started``: the step begins; all its inputs are available."""
+    """``step.started``: the step begins; all its inputs are available.
+
+    A step of a script that another step runs has the name ``STEP/INNER``, or ``STEP[ITEM]/INNER`` in EACH.
+    """
 
     name = "step.started"
     step: str
@@ -109,7 +65,7 @@ class StepStarted(Event):
 
 @frozen
 class StepFinished(Event):
-    """``step.finished``: the step has ended. ``status`` is done (the step has an output) or failed; ``reason`` has the cause."""
+    """``step.finished``: the step has ended. ``status`` is done (the step has an output) or failed; ``reason`` is the cause."""
 
     name = "step.finished"
     step: str
@@ -121,66 +77,11 @@ class StepFinished(Event):
 
 @frozen
 class StepSkipped(Event):
-    """``step.skipped``: the step will not run; ``reason`` has the cause."""
+    """``step.skipped``: the step will not run; ``reason`` is the cause."""
 
     name = "step.skipped"
     step: str
     reason: str
-
-
-@frozen
-class CallStarted(Event):
-    """``call.started``: a prompt is sent to a model. ``item`` is the index of the item in EACH."""
-
-    name = "call.started"
-    step: str
-    prompt: str
-    item: int | None = None
-
-
-@frozen
-class CallRetried(Event):
-    """``call.retried``: a request is repeated. ``kind`` is retry (by the SDK), again (truncated answer) or repair (invalid answer)."""
-
-    name = "call.retried"
-    step: str
-    kind: str
-    attempt: int
-    reason: str
-    item: int | None = None
-
-
-@frozen
-class AnswerRead(Event):
-    """``answer.read``: a typed answer was converted to its type. ``type`` is the requested type, ``said`` the beginning of the answer
-    (300 characters), ``output`` the value. ``how`` is the conversion: thinking, fenced, fence, embedded, literal, python, bracket list or
-    coerced.
-    """
-
-    name = "answer.read"
-    step: str
-    type: str
-    how: str
-    said: str
-    output: str
-    item: int | None = None
-
-
-@frozen
-class CallFinished(Event):
-    """``call.finished``: the model has answered, or ``error`` has the kind of error. ``attempts`` is the number of requests sent."""
-
-    name = "call.finished"
-    step: str
-    text: str
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float | None
-    cached: bool
-    seconds: float
-    error: str = ""
-    item: int | None = None
-    attempts: int = 1
 
 
 @frozen
@@ -191,6 +92,19 @@ class BudgetReached(Event):
     step: str
     message: str
     limit: str = ""
+
+
+@frozen
+class ChunkFinished(Event):
+    """``chunk.finished``: a worker has extracted ``reviews`` reviews or, for programs and loops, made as many calls. ``alive`` is the
+    number of workers that are running, ``waiting`` the number of reviews or calls that wait for a worker.
+    """
+
+    name = "chunk.finished"
+    reviews: int
+    seconds: float
+    alive: int
+    waiting: int
 
 
 # GASL: plans, commands, the state.
@@ -208,7 +122,7 @@ class PlanStarted(Event):
 
 @frozen
 class PlanFinished(Event):
-    """``plan.finished``: the plan has ended; ``status`` is the status of the whole plan."""
+    """``plan.finished``: the plan has ended; ``status`` is the status of the entire plan."""
 
     name = "plan.finished"
     plan: str
@@ -228,7 +142,7 @@ class CommandStarted(Event):
 
 @frozen
 class CommandFinished(Event):
-    """``command.finished``: a GASL command has ended; ``message`` explains a status other than success."""
+    """``command.finished``: a GASL command has ended; ``message`` explains its status, and counts rows that could not be computed."""
 
     name = "command.finished"
     plan: str
@@ -253,7 +167,46 @@ class StateChanged(Event):
     sizes: dict[str, int] = field(factory=dict)
 
 
-# Loops: rankings, compilations, traversals, searches, iterative answers.
+# Loops: rankings, compilations, traversals, searches, iterative answers, evaluations.
+
+
+@frozen
+class LoopStarted(Event):
+    """``loop.started``: a loop begins. ``loop`` is rank, compile, eval or tune; other loops have their own events.
+
+    ``title`` names the subject of the loop, ``run`` is the id of the recorded run, ``request`` the number of the request.
+    """
+
+    name = "loop.started"
+    loop: str
+    title: str = ""
+    run: str = ""
+    request: int = 0
+
+
+@frozen
+class LoopFinished(Event):
+    """``loop.finished``: the loop has ended. ``status`` is that of its result; "error" if it ended with an exception."""
+
+    name = "loop.finished"
+    loop: str
+    status: str
+    seconds: float
+    request: int = 0
+
+
+@frozen
+class EvaluationScored(Event):
+    """``evaluation.scored``: a number of an evaluation. ``metric`` is its path, such as sentiment.accuracy; ``label`` is pass or fail.
+
+    ``label`` is "" unless the number has a requirement.
+    """
+
+    name = "evaluation.scored"
+    candidate: str
+    metric: str
+    value: float | None
+    label: str = ""
 
 
 @frozen
@@ -290,7 +243,7 @@ class PhaseFinished(Event):
 
 @frozen
 class DraftMended(Event):
-    """``draft.mended``: an error in a text that a model wrote was fixed without a call; ``how`` describes the fix."""
+    """``draft.mended``: an error in a model's draft was fixed without a call; ``how`` describes the fix."""
 
     name = "draft.mended"
     loop: str
@@ -302,9 +255,9 @@ class DraftMended(Event):
 
 @frozen
 class RepairAsked(Event):
-    """``repair.asked``: a model is asked to correct its text. ``attempt`` counts from 1.
+    """``repair.asked``: a model is asked to correct its draft. ``attempt`` is the number of this request, from 1.
 
-    ``written`` is the text to which the spans in ``diagnostics`` (JSON objects) refer. If there are no diagnostics, ``reason`` has
+    ``written`` is the text to which the spans in ``diagnostics`` (JSON objects) refer. If there are no diagnostics, ``reason`` is
     the error.
     """
 
@@ -320,7 +273,7 @@ class RepairAsked(Event):
 
 @frozen
 class ToolCalled(Event):
-    """``tool.called``: a model called a tool; ``result`` is the text returned to the model. ``ok``: the tool was executed."""
+    """``tool.called``: a model called a tool; ``result`` is the text returned to the model. ``ok`` is true if the tool was executed."""
 
     name = "tool.called"
     loop: str
@@ -333,9 +286,10 @@ class ToolCalled(Event):
 
 @frozen
 class HypothesisFormed(Event):
-    """``hypothesis.formed``: a step of a traversal begins to execute the plan that tests its hypothesis. Steps count from 1.
+    """``hypothesis.formed``: a step of a traversal begins to execute the plan that tests its hypothesis.
 
-    ``alternatives`` is the number of other plans that were proposed. ``resumed``: an earlier attempt began this plan.
+    Steps are numbered from 1. ``alternatives`` is the number of other plans that were proposed. ``resumed`` is true if an
+    earlier attempt began this plan.
     """
 
     name = "hypothesis.formed"
@@ -353,7 +307,7 @@ class DecisionMade(Event):
     """``decision.made``: the result of the previous step was evaluated. ``decision`` is start, continue, refine, pivot or terminate.
 
     ``by`` is model, or rule if the model gave no decision. If the decision is terminate, ``answer`` is the answer to the question. If no
-    finding supports this answer, ``ungrounded`` has the reason.
+    finding supports this answer, ``ungrounded`` says why.
     """
 
     name = "decision.made"
@@ -397,7 +351,7 @@ class BranchClosed(Event):
 
 @frozen
 class AnswerStarted(Event):
-    """``answer.started``: an iterative answer begins; ``step`` is the id of the script's step ("" outside of a script)."""
+    """``answer.started``: an iterative answer begins; ``step`` is the id of the script's step ("" outside a script)."""
 
     name = "answer.started"
     step: str
@@ -408,7 +362,7 @@ class AnswerStarted(Event):
 
 @frozen
 class IterationStarted(Event):
-    """``iteration.started``: the candidates of this iteration are being written. Iterations count from 1."""
+    """``iteration.started``: the candidates of this iteration are being written. Iterations are numbered from 1."""
 
     name = "iteration.started"
     step: str
@@ -417,7 +371,7 @@ class IterationStarted(Event):
 
 @frozen
 class CandidateWritten(Event):
-    """``candidate.written``: a candidate has been written; its evaluation begins. Candidates count from 0."""
+    """``candidate.written``: a candidate has been written; its evaluation begins. Candidates are numbered from 0."""
 
     name = "candidate.written"
     step: str
@@ -428,10 +382,10 @@ class CandidateWritten(Event):
 
 @frozen
 class IterationFinished(Event):
-    """``iteration.finished``: the iteration has ended. ``score`` is the score of its best candidate; if null, ``error`` has the cause.
+    """``iteration.finished``: the iteration has ended. ``score`` is the score of its best candidate; if null, ``error`` is the cause.
 
-    ``result`` is the whole iteration, as in the response. ``accepted``: the score reaches the threshold. ``best``: the score is higher
-    than the scores of all earlier iterations.
+    ``result`` is the complete iteration, in the form that it has in the result of the answer. ``accepted`` is true if the score
+    reaches the threshold, ``best`` if the score is higher than the scores of all earlier iterations.
     """
 
     name = "iteration.finished"
@@ -447,7 +401,7 @@ class IterationFinished(Event):
 
 @frozen
 class AnswerFinished(Event):
-    """``answer.finished``: the answer has ended; ``status`` is accepted, best or failed."""
+    """``answer.finished``: the iterative answer is finished; ``status`` is accepted, best or failed."""
 
     name = "answer.finished"
     step: str
@@ -458,8 +412,10 @@ class AnswerFinished(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    RunStarted, RunFinished, StepStarted, StepFinished, StepSkipped, CallStarted, CallRetried, CallFinished, AnswerRead,
+    RunStarted, RunFinished, StepStarted, StepFinished, StepSkipped, CallStarted, CallDelta, CallRetried, CallFinished, AnswerRead,
+    AnswerVoted, ChunkFinished,
     PlanStarted, PlanFinished, CommandStarted, CommandFinished, StateChanged,
+    LoopStarted, LoopFinished, EvaluationScored,
     AnswerStarted, IterationStarted, CandidateWritten, IterationFinished, AnswerFinished,
     PhaseStarted, PhaseFinished, DraftMended, RepairAsked, ToolCalled, HypothesisFormed, DecisionMade, BranchOpened,
     BranchClosed, BudgetReached, Warned,

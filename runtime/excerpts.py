@@ -1,13 +1,13 @@
 """Helpers for prompts: safe, bounded excerpts of data, and prompt files with placeholders. See ``docs/design/gasl.md#prompts``.
 
 An excerpt is valid JSON for any data: long values are cut and marked, deeply nested parts are omitted, invalid text (a lone
-surrogate) is replaced. Making an excerpt takes time in proportion to the size of the excerpt, not to the size of the data.
+surrogate) is replaced. The time to make an excerpt is proportional to the size of the excerpt, not to the size of the data.
 """
 
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from ..lang.errors import KnotworkError
 
 NAMING = ("id", "name", "label", "title", "source", "target")
-"""Fields that identify an item. An excerpt keeps these fields in preference to all others."""
+"""Fields that identify an item. If an excerpt omits fields, it omits these fields last."""
 _TEXT = 600
 """Maximum characters of a string in an item."""
 _ITEMS = 20
@@ -52,12 +52,14 @@ def clipped(text: str, most: int, *, around: str = "") -> str:
 
 
 def shortened(
-    value: Any, text: int = _TEXT, items: int = _ITEMS, depth: int = _DEPTH, fields: int = _FIELDS, long: bool = True
-) -> Any:
+    value: Any, text: int = _TEXT, items: int = _ITEMS, depth: int = _DEPTH, fields: int = _FIELDS, long: bool = True,
+    *, marked: bool = True,
+) -> Any:  # fmt: skip
     """Return ``value`` as a JSON value: long strings are cut, long lists shortened and deep parts omitted, each with a mark.
 
     An object with more than ``fields`` fields keeps its identifying fields first, then short fields, then long fields. If ``long`` is
-    true, the beginning of long fields is shown; otherwise long fields are omitted.
+    true, the beginning of long fields is shown; otherwise long fields are omitted. If ``marked``, each object says how many of its fields
+    were omitted.
     """
     if isinstance(value, str):
         if len(value) <= text:
@@ -69,16 +71,18 @@ def shortened(
         if depth == 0 and not kept:
             return f"… [an object with {len(value):,} fields]"
         shown = {
-            _encodable(str(key)[:100]): shortened(inner, text, inside, max(0, depth - 1), fields, long)
+            _encodable(str(key)[:100]): shortened(inner, text, inside, max(0, depth - 1), fields, long, marked=marked)
             for key, inner in kept.items()
         }
-        if len(value) > len(kept):
+        if marked and len(value) > len(kept):
             shown["…"] = f"… [{len(value) - len(kept):,} more fields]"
         return shown
     if isinstance(value, list | tuple):
         if depth == 0:
             return f"… [a list of {len(value):,}]"
-        listed = [shortened(inner, text, inside, depth - 1, fields, long) for inner in islice(value, items)]
+        listed = [
+            shortened(inner, text, inside, depth - 1, fields, long, marked=marked) for inner in islice(value, items)
+        ]
         return [*listed, f"… [{len(value) - items:,} more]"] if len(value) > items else listed
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -113,13 +117,14 @@ def _is_long(value: Any, text: int) -> bool:
     return isinstance(value, dict | list | tuple) or (isinstance(value, str) and len(value) > text)
 
 
-def excerpt(value: Any, most: int = _ITEM, items: int = _ITEMS) -> str:
+def excerpt(value: Any, most: int = _ITEM, items: int = _ITEMS, *, marked: bool = True) -> str:
     """Return ``value`` as one line of JSON of at most ``most`` characters; the limits are tightened until the line fits.
 
-    At most ``items`` elements of a list are shown. Their identifying fields are shown if there is enough space.
+    At most ``items`` elements of a list are shown. The identifying fields of these elements are shown if there is enough space. If
+    ``marked``, each object says how many of its fields were omitted.
     """
     for text, listed, depth, fields, long in _BOUNDS:
-        shown = shortened(value, text, items if listed == _ITEMS else listed, depth, fields, long)
+        shown = shortened(value, text, items if listed == _ITEMS else listed, depth, fields, long, marked=marked)
         written = json.dumps(shown, ensure_ascii=False, separators=(", ", ": "))
         if len(written) <= most:
             return written.translate(_BREAKS)
@@ -167,7 +172,7 @@ def abridged(value: Any, most: int) -> Any:
 def _abridged(value: Any, most: int, depth: int) -> Any:
     if isinstance(value, str):
         return cut(value, most)
-    if not isinstance(value, list | tuple | Mapping):
+    if not isinstance(value, Sequence | Mapping):
         return value
     if depth == 0:
         return "…"
@@ -203,7 +208,7 @@ def storable(value: Any) -> Any:
 
 
 # Prompts in separate files (``prompts/NAME.txt`` next to the code that uses them), and the functions that fill them in.
-# A prompt file can be read as a whole, compared with the specification from which it was copied, and changed without changing code.
+# A prompt file can be read on its own, compared with the specification from which it was copied, and changed without changing code.
 # ``{name}`` is a placeholder, and ``{{name}}`` produces the text ``{name}``. All other braces are text: ``{(input)}`` is
 # unchanged.
 # Placeholders are filled in one pass: inserted text is never scanned again. Callers put external text
@@ -214,7 +219,10 @@ _LINE = re.compile(r"^\{([a-z_]+)\}[ \t]*$\n*", re.MULTILINE)
 
 
 class PromptError(KnotworkError):
-    """A prompt file and the code that fills it in do not match. This is an internal error, never an error made by a user."""
+    """Raised if a prompt file does not match the code that fills it in.
+
+    A ``PromptError`` is an internal error, not a mistake by the user.
+    """
 
 
 def read_prompt(package: str, name: str) -> str:
@@ -243,7 +251,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     if missing := sorted(named - values.keys()):
         raise PromptError(f"no value for {', '.join(f'{{{name}}}' for name in missing)}")
     if unknown := sorted(values.keys() - named):
-        raise PromptError(f"no placeholder {', '.join(f'{{{name}}}' for name in unknown)} in the prompt")
+        raise PromptError(f"the prompt does not contain {', '.join(f'{{{name}}}' for name in unknown)}")
     return filled(text, values)
 
 

@@ -1,4 +1,4 @@
-"""Checks a loop's options, limits and listeners before anything is opened or paid for. Also defines when a loop ends early."""
+"""Checks a loop's options, limits and listeners before anything is opened or paid for. Also decides when a loop ends early."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Mapping
@@ -18,7 +18,7 @@ OPTIONS = ("temperature", "max_tokens", "stop", "seed", "timeout", "retries")
 def call_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given options that are not None. Raises ``RequestError`` for a name not in ``OPTIONS`` or an invalid value."""
     if not isinstance(given, Mapping):
-        raise RequestError("options", f"expected options by name, not {_kind(given)}", '{"temperature": 0}')
+        raise RequestError("options", f"expected a mapping of options, not {_kind(given)}", '{"temperature": 0}')
     for name in given:
         if name not in OPTIONS:
             like = nearest(str(name), OPTIONS)
@@ -30,7 +30,7 @@ def call_options(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         fits, wanted = _VALUES[name]
         if not fits(value):
-            raise RequestError(name, f"{short_repr(value)} is not a {wanted}")
+            raise RequestError(name, f"expected a {wanted}, not {short_repr(value)}")
     return options
 
 
@@ -39,7 +39,7 @@ def check_limits(given: Mapping[str, Any]) -> None:
     for name, (fits, wanted) in _LIMITS.items():
         value = given.get(name)
         if value is not None and not fits(value):
-            raise RequestError(name, f"{short_repr(value)} is not a {wanted}")
+            raise RequestError(name, f"expected a {wanted}, not {short_repr(value)}")
 
 
 def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
@@ -58,7 +58,7 @@ def checked_time_limit(given: Any) -> float | None:
     if given is None:
         return None
     if not is_number(given) or not given > 0:
-        raise RequestError("time_limit", f"{short_repr(given)} is not a number of seconds above 0")
+        raise RequestError("time_limit", f"expected a number of seconds above 0, not {short_repr(given)}")
     return None if given > 1e9 else float(given)
 
 
@@ -79,29 +79,29 @@ _VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: (
             isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(each, str) for each in value))
         ),
-        "text or a list of texts",
+        "string or a list of strings",
     ),
     "seed": (lambda value: type(value) is int, "whole number"),
     "timeout": (lambda value: is_number(value) and value > 0, "number of seconds above 0"),
-    "retries": (_whole_number(0), "whole number of at least 0"),
+    "retries": (_whole_number(0), "whole number, 0 or greater,"),
 }
 """Maps each option to a check of its value and a description of valid values. None selects the model's default and is not checked."""
 _LIMITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "max_calls": (_whole_number(0), "whole number of at least 0"),
-    "max_tokens": (_whole_number(0), "whole number of at least 0"),
-    "max_cost": (lambda value: is_number(value) and value >= 0, "number of US dollars of at least 0"),
+    "max_calls": (_whole_number(0), "whole number, 0 or greater,"),
+    "max_tokens": (_whole_number(0), "whole number, 0 or greater,"),
+    "max_cost": (lambda value: is_number(value) and value >= 0, "number of US dollars, 0 or greater,"),
 }
 
 
 # The conditions that end every loop: a time limit, a cancellation event, repeated rounds. When ``Deadline.within`` returns,
-# nothing of the task is still running.
+# no part of the task is still running.
 
 _Made = TypeVar("_Made")
 
 
 @define
 class Deadline:
-    """Ends work early, on cancellation or at a time limit; ``by`` has the reason. The time limit counts from this object's creation."""
+    """Ends work early, on cancellation or at a time limit; ``by`` is the reason. The time limit counts from this object's creation."""
 
     cancel: asyncio.Event | None
     time_limit: float | None
@@ -109,7 +109,7 @@ class Deadline:
     _began: float = field(factory=perf_counter)
 
     async def within(self, work: Coroutine[Any, Any, _Made]) -> _Made | None:
-        """Return the result of ``work``; None if ``work`` was stopped or never started, and ``by`` then has the reason."""
+        """Return the result of ``work``. If ``work`` was stopped or never started, return None; ``by`` is then the reason."""
         if self.cancel is None and self.time_limit is None:
             return await work
         if self.is_over():
@@ -124,7 +124,7 @@ class Deadline:
             await asyncio.gather(task, return_exceptions=True)
 
     async def wait_for(self, task: "asyncio.Future[Any]") -> None:
-        """Wait until ``task`` is done or the wait ends early; ``by`` then has the reason. The task itself is not cancelled."""
+        """Wait until ``task`` is done or the wait ends early; ``by`` is then the reason. The task itself is not cancelled."""
         waiting = asyncio.ensure_future(self.cancel.wait()) if self.cancel is not None else None
         left = None if self.time_limit is None else max(0.0, self.time_limit - (perf_counter() - self._began))
         both = {each for each in (task, waiting) if each is not None}
@@ -138,7 +138,7 @@ class Deadline:
                 await asyncio.gather(waiting, return_exceptions=True)
 
     def is_over(self) -> bool:
-        """Return whether no more work may start; ``by`` has the reason."""
+        """Return whether no more work may start; ``by`` is then the reason."""
         if self.cancel is not None and self.cancel.is_set():
             self.by = "cancelled"
         elif self.time_limit is not None and perf_counter() - self._began >= self.time_limit:
@@ -148,7 +148,10 @@ class Deadline:
 
 @define
 class Repetition:
-    """Counts consecutive rounds of a loop without a new result. After two such rounds the model is told, after three the loop ends."""
+    """Counts consecutive rounds of a loop without a new result.
+
+    After two such rounds, the prompt tells the model so; after three, the loop ends.
+    """
 
     count: int = 0
     _seen: set[Hashable] = field(factory=set, init=False)
@@ -167,7 +170,7 @@ class Repetition:
 
     @property
     def is_told(self) -> bool:
-        """Whether the model must be told about the repetition."""
+        """Whether the prompt must tell the model about the repetition."""
         return self.count >= 2
 
     @property

@@ -1,11 +1,12 @@
-"""Results of a run: step results, failures as values, records of how answers were read, and the result of the whole run.
+"""Results of a run: step results, failures as values, records of how answers were read, and the result of the entire run.
 
 Times are in seconds; ``started`` counts from the start of the run. Costs are in US dollars; None if no call has a known cost.
 """
 
 from collections.abc import Container, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import attrs
 from attrs import define, field, frozen
 
 from ..adapters.llm import Usage
@@ -14,6 +15,9 @@ from ..lang.errors import KnotworkError
 from ..lang.literals import short
 from ..lang.source import Source, Span
 from ..lang.trees.lwt import Step
+
+if TYPE_CHECKING:  # checking a script needs no budget
+    from ..adapters.llm.budget import Price
 
 NO_USAGE = Usage()
 
@@ -26,7 +30,8 @@ class Failed:
 
     "reference": the key, the index or the list does not exist. "access": an index or a slice is applied to an object, a number or
     a truth value. "input": the run lacks this input. "model": the model name is unknown. "operation": the operation failed.
-    "expression": the expression has no value. "seed": the seed has no outputs. "partial": a part of a program or a seed failed.
+    "expression": the expression has no value. "seed": the seed has no outputs. "function": a function of the host
+    failed. "script": a script that RUN names failed. "partial": a part of a program or a seed failed.
     "error": a client or a plugin raised an exception.
     """
 
@@ -37,8 +42,8 @@ class Failed:
     item: int | None = None
 
 
-class StepFailed(Exception):
-    """Raised inside an operation: the step, or the item, has failed.
+class StepFailed(KnotworkError):
+    """Raised inside an operation if the step or the item has failed.
 
     ``usage``, ``cost`` and ``calls`` are the tokens, the cost and the calls of the step or item up to the failure.
     """
@@ -46,7 +51,7 @@ class StepFailed(Exception):
     def __init__(
         self, failed: Failed, *, usage: Usage | None = None, cost: float | None = None, calls: int = 0
     ) -> None:
-        super().__init__(failed.message)
+        super().__init__(failed.message, hint=failed.hint)
         self.failed = failed
         self.usage = usage or Usage()
         self.cost = cost
@@ -54,7 +59,7 @@ class StepFailed(Exception):
 
 
 class ScriptError(KnotworkError):
-    """The script can't run: ``diagnostics`` has at least one error. ``str`` shows the errors with their source lines.
+    """Raised if the script can't run. ``diagnostics`` has at least one error. ``str`` shows the errors with their source lines.
 
     No call was made. If the script was still arriving, no call was made after the error was found.
     """
@@ -74,8 +79,9 @@ class ScriptError(KnotworkError):
 class Outcome:
     """The result that an operation returns for a step. ``value`` is a JSON value, in which a ``Failed`` may replace an item.
 
-    ``input_hash`` identifies the inputs; it is empty if the operation has no single hash for its inputs. ``failed_items`` are failures
-    that do not fail the step: of items (kept in ``value`` as ``Failed``, or dropped), or of parts of a program or a seed.
+    ``input_hash`` identifies the inputs; it is empty if the operation has no single hash for its inputs. ``failed_items`` are
+    failures that do not make the step fail: failed items (kept in ``value`` as ``Failed``, or dropped), or failed parts of a
+    program or a seed.
     """
 
     output: str
@@ -94,11 +100,11 @@ class Outcome:
 
 @frozen
 class StepResult:
-    """The result of a step. ``output`` is its text and ``value`` the value of that text (typed, or a constant).
+    """The result of a step. ``output`` is its text, and ``value`` is the value of the text (typed, or a constant).
 
-    ``status`` is done, failed or skipped. ``reason`` explains in words why the step is not done; ``failed`` is the failure.
-    ``reused``: the result was taken from an earlier run without a call, and its earlier cost is not counted again. ``unmet``: the
-    step was skipped because its condition is false. This is not a failure: ``value`` is null and ``output`` says so.
+    ``status`` is done, failed or skipped. ``reason`` is a sentence that says why the step is not done; ``failed`` is the failure.
+    If ``reused``, no call was made: the result was taken from an earlier run, whose cost is not counted again. If ``unmet``, the
+    step was skipped because its condition is false. This is not a failure: ``value`` is null and ``output`` is "null".
     """
 
     id: str
@@ -126,10 +132,11 @@ class StepResult:
 class Access:
     """Records how text was read as a value.
 
-    ``reference`` is the reference with its accessors so far, or the type of a typed answer, such as ``type=list``. ``how`` is the
-    method of reading (json, python, fence, bracket list), "text" for a slice of plain text, "missing" if lenient mode inserted
-    nothing, or "skipped" if the step was skipped because its condition is false. For a coerced typed answer, ``said`` is the
-    answer's text and ``item`` its index in EACH; ``how`` may then also be thinking, fenced, embedded, literal or coerced.
+    ``reference`` is the reference, up to the accessor that required the text to be read, or the type of a typed answer, such as
+    ``type=list``. ``how`` is the method of reading (json, python, fence, bracket list), "text" for a slice of plain text,
+    "missing" if lenient mode inserted nothing, or "skipped" if the step was skipped because its condition is false. For a
+    coerced typed answer, ``said`` is the answer's text and ``item`` its index in EACH; ``how`` may then also be thinking,
+    fenced, embedded, literal or coerced.
     """
 
     step: str
@@ -138,6 +145,20 @@ class Access:
     said: str = ""
     item: int | None = None
     output: str = ""
+
+
+@frozen
+class Vote:
+    """Several samples of a call, in the order in which they were requested.
+
+    ``counts`` has, for each sample, the number of samples with the same answer. ``chosen`` is the index of the sample that is the output.
+    """
+
+    step: str
+    item: int | None
+    samples: tuple[str, ...]
+    counts: tuple[int, ...]
+    chosen: int
 
 
 @define
@@ -150,10 +171,12 @@ class Trace:
 
     accesses: list[Access] = field(factory=list)
     prompts: dict[str, str] | None = None
+    votes: list[Vote] = field(factory=list)
+    """The votes of calls with ``n=``, in the order in which they ended."""
     _seen: set[Access] = field(factory=set, repr=False)
 
     def note(self, access: Access) -> None:
-        """Save ``access`` unless it is saved already: EACH would repeat the same entry for every item."""
+        """Save ``access`` unless the same entry is already saved: EACH would otherwise repeat the entry for every item."""
         if access not in self._seen:
             self._seen.add(access)
             self.accesses.append(access)
@@ -161,6 +184,7 @@ class Trace:
     def forget(self, step: str) -> None:
         """Delete the entries of ``step``, because the step runs again."""
         self.accesses = [access for access in self.accesses if access.step != step]
+        self.votes = [vote for vote in self.votes if vote.step != step]
         self._seen = set(self.accesses)
         for name in [name for name in self.prompts or () if name.partition("[")[0] == step]:
             (self.prompts or {}).pop(name)
@@ -170,25 +194,27 @@ class Trace:
 class Run:
     """A finished run; nothing is still running.
 
-    ``status``: complete (every needed step is done), partial (the final step is done, but another step failed), failed (the final
-    step has no output) or cancelled. ``final`` is the id of the final step, ``output`` its text, and ``rule`` the reason why this
-    step is the final step. ``critical_path_seconds`` is the duration of the longest chain of dependent steps: the sum of their
-    own durations.
+    ``status`` is complete (every needed step is done), partial (the final step is done, but another step failed), failed (the
+    final step has no output) or cancelled. ``final`` is the id of the final step, ``output`` is the text of this step, and
+    ``rule`` says why it is the final step. ``critical_path_seconds`` is the duration of the longest chain of dependent steps,
+    which is the sum of the durations of these steps.
     """
 
     status: Status
     final: str
     rule: str
-    steps: Mapping[str, StepResult]
+    steps: Mapping[str, StepResult] = field(repr=False)  # asyncio may write a result as text, which would take long
     seconds: float
     critical_path_seconds: float
     usage: Usage
     cost: float | None
     calls: int
-    trace: Trace
+    trace: Trace = field(repr=False)
     diagnostics: tuple[Diagnostic, ...] = ()
     warnings: tuple[str, ...] = ()
     run_id: str = ""
+    prices: "Mapping[str, Price]" = field(factory=dict)
+    """The known prices of the run's models, by spec."""
 
     @property
     def coerced(self) -> tuple[Access, ...]:
@@ -212,7 +238,7 @@ class Run:
 class Before:
     """Results and syntax trees of earlier steps in the same session, to which a script may refer.
 
-    These results contain no calls and no costs, so that nothing is counted again.
+    The results of earlier steps contain no calls and no costs, so that nothing is counted again.
     """
 
     results: Mapping[str, StepResult] = field(factory=dict)
@@ -324,9 +350,11 @@ def run_json(run: Run, cached: int, source: Source, diagnostics: Sequence[Diagno
             }
             for each in run.coerced
         ],
+        **({"votes": [attrs.asdict(vote) for vote in run.trace.votes]} if run.trace.votes else {}),
         "diagnostics": all_as_json(diagnostics, source),
         "warnings": list(run.warnings),
         "run": run.run_id,
+        **prices_json(run.prices),
     }
 
 
@@ -344,6 +372,11 @@ def _step_json(result: StepResult) -> dict[str, Any]:
         "cost": result.cost,
         "reused": result.reused,
     }
+
+
+def prices_json(prices: "Mapping[str, Price]") -> dict[str, Any]:
+    """Return ``{"prices": [...]}`` for the known prices of a run's models; an empty object if no price is known."""
+    return {"prices": [price.as_json(model) for model, price in prices.items()]} if prices else {}
 
 
 def usage_json(usage: Usage, calls: int | None = None) -> dict[str, int]:

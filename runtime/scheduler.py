@@ -1,8 +1,8 @@
 """A scheduler for any directed graph of steps: it runs steps eagerly or by layers, and a failed step is a value, not an exception.
 
-The scheduler knows nothing about scripts. It has only step ids and a coroutine function ``work(id) -> bool`` (False: the step failed).
-A few workers take ready steps from a queue. A worker that finishes a step continues with a step that became ready, so a chain of steps
-needs no additional task or event loop cycle for each step. Cancellation waits until nothing is running.
+The scheduler knows nothing about scripts. It uses only step ids and a coroutine function ``work(id) -> bool`` (False: the step
+failed). A few workers take ready steps from a queue. A worker that finishes a step continues with a step that became ready, so
+a chain of steps needs no additional task or event loop cycle for each step. Cancellation waits until nothing is running.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class _Waiting:
 
 @define
 class Scheduler:
-    """Runs steps when their inputs are settled.
+    """Runs steps when their inputs are settled: done, failed or skipped.
 
     ``work`` runs a step and returns whether the step succeeded. If ``work`` raises an exception, everything stops and ``run`` raises
     the exception. ``skip(id, reason)`` is called for every step that will not run. At most ``limit`` steps run at once (None: no
@@ -80,7 +80,7 @@ class Scheduler:
             waiting.clear()
 
     def drop(self, steps: Iterable[str]) -> None:
-        """Forget steps that have not started and that no remaining step refers to."""
+        """Forget ``steps``. They must not have started, and no remaining step may refer to them."""
         gone = set(steps)
         for step in gone & self._waiting.keys():
             del self._waiting[step]
@@ -172,7 +172,7 @@ class Scheduler:
             self._pump()
 
     def _release(self, step: str) -> list[str]:
-        """Return the steps for which ``step`` was the last input to settle."""
+        """Return the steps whose inputs are all settled, now that ``step`` is settled."""
         released = []
         for dependent in self._dependents.pop(step, ()):
             waiting = self._waiting.get(dependent)

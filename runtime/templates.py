@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from ..lang.catalogue.operations import BUILTIN
 from ..lang.diagnostic import nearest
@@ -55,7 +55,10 @@ class Scope:
 
     def at(self, index: int, item: Any) -> "Scope":
         """Return this scope for one item of EACH."""
-        return evolve(self, index=index, item=item)
+        return Scope(
+            self.step, self.input, self.results, self.trace, self.warn, self.mode, self.readings, self.texts, item, index, self.steps,
+            self.expressions,
+        )  # fmt: skip
 
     def note(self, reference: Reference, accessors: int, how: str) -> None:
         """Record how the text was read for ``reference`` and its first ``accessors`` accessors."""
@@ -146,7 +149,7 @@ def value_of(reference: Reference, scope: Scope) -> Any:
 
 
 def _is_untyped(step: Step | None) -> bool:
-    """Return whether the step's output is a text that a model wrote without a requested type."""
+    """Return whether the step's output is a model's answer without a requested type."""
     if step is None or step.call.operation in BUILTIN.keys() - {"LLM"}:
         return False
     return step.call.option("type") is None
@@ -166,7 +169,7 @@ def text_of(value: Any, reference: Reference | None = None) -> str:
 
 
 def reference_text(reference: Reference, accessors: int | None = None) -> str:
-    """Return the reference as written in a script, with its first ``accessors`` accessors (None: all); many are shortened."""
+    """Return the reference as written in a script, with its first ``accessors`` accessors (None: all); a long list is shortened."""
     shown = reference.accessors[: len(reference.accessors) if accessors is None else accessors]
     marks = [_mark(accessor) for accessor in (shown if len(shown) <= 12 else shown[:6] + shown[-6:])]
     if len(shown) > 12:
@@ -217,7 +220,7 @@ def _read(text: str, reference: Reference, position: int, scope: Scope) -> Any:
 
 
 def _is_object(text: str, found: Reading) -> bool:
-    """Return whether the whole text is an object, which can't be sliced. Prose that contains an object is not an object."""
+    """Return whether the entire text is an object, which can't be sliced. Prose that contains an object is not an object."""
     return isinstance(found.value, dict) and (found.how != "fence" or text.lstrip().startswith(("```", "~~~")))
 
 
@@ -248,7 +251,7 @@ def _step_into(value: Any, accessor: Accessor, reference: Reference, position: i
     if not isinstance(value, list | tuple):
         hint = ""
         if isinstance(accessor, Index) and isinstance(value, dict) and str(accessor.value) in value:
-            hint = f'the object has this key: write ["{accessor.value}"]'
+            hint = f'the object has this key; write ["{accessor.value}"]'
         part = "element" if isinstance(accessor, Index) else "slice"
         what = f"the value is {_described(value)}, not a list, so it has no {part}"
         kind = "reference" if value is None or isinstance(value, str | Failed) else "access"

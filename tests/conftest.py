@@ -4,6 +4,7 @@ import asyncio
 import gc
 import inspect
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from support.alone import UNSET
+from support.alone import UNSET, alone_in
+from support.folders import ROOT
 
 # No deadline: what a machine takes is measured in bench/, not asserted. The same examples in every run: what fails here fails
 # there. `pytest --hypothesis-profile search` looks for new ones.
@@ -20,11 +22,25 @@ settings.register_profile("knotwork", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, derandomize=False, max_examples=2_000)
 settings.load_profile("knotwork")
 
-_ROOT = Path(__file__).parents[1]
+_WHOLE_FILE = re.compile(r"^pytestmark = .*pytest\.mark\.(slow|browser)\b", re.MULTILINE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Ignore files of which the run selects no test: importing and collecting them takes longer than many tests.
+
+    The default run has no file that is marked as a whole; the slow run has no file without the word.
+    """
+    selection = config.option.markexpr
+    if collection_path.suffix != ".py" or selection not in ("not slow and not browser", "slow"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    if selection == "slow":
+        return True if "slow" not in text and collection_path.name.startswith("test_") else None
+    return True if _WHOLE_FILE.search(text) else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -56,6 +72,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     for name in ("no_proxy", "NO_PROXY"):  # the servers that tests start are in this machine
         os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))
     os.umask(0o022)
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and "PYTHONPYCACHEPREFIX" not in os.environ:
+        # Compile a module once, not again in each of the thousand processes that tests start; leave nothing in the checkout.
+        bytecode = tempfile.mkdtemp(prefix="knotwork-bytecode-")
+        os.environ["PYTHONPYCACHEPREFIX"] = bytecode
+        session.config.add_cleanup(lambda: shutil.rmtree(bytecode, ignore_errors=True))
     _read_grammars()
     session.config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
 
@@ -77,6 +98,12 @@ def _read_grammars() -> None:
     parse_expr("1 + 1")
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the test's own, in which it works, with nothing of the user's in its environment."""
+    return alone_in(tmp_path, monkeypatch)
+
+
 @pytest.fixture(autouse=True)
 def _leaves_no_trace() -> Iterator[None]:
     """Fail a test that writes where it was started, or into the home of all tests: the next one would find it there."""
@@ -86,7 +113,7 @@ def _leaves_no_trace() -> Iterator[None]:
     assert _names(home) == before[0], (
         "the test writes into the home that all tests share; KNOTWORK_HOME names one of its own"
     )
-    assert here != _ROOT or _visible(here) == before[1], "the test writes into the checkout; it has tmp_path"
+    assert here != ROOT or _visible(here) == before[1], "the test writes into the checkout; it has tmp_path"
 
 
 def _names(home: Path) -> list[str]:

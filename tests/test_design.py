@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+import pytest
+from support.folders import ROOT
+
 CITED = re.compile(r"docs/design/(?P<page>[\w.-]+)(?:#(?P<anchor>[\w-]+))?")
 
 
@@ -35,6 +37,7 @@ def test_every_page_is_cited_and_listed() -> None:
         assert page.name == "README.md" or f"({page.name})" in index, page.name
 
 
+@pytest.mark.slow
 def test_nothing_cites_a_document_that_is_not_here() -> None:
     gone = re.compile(r"\b[Ss]eed 00\d|\b[Dd]esign: [A-Z]|FORMULA_SEED|STATE_AND_MODELS")
     found = [

@@ -10,14 +10,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pexpect
 import platformdirs
 import pytest
 from knotwork import gasl, lwt
 from knotwork.lang.catalogue.operations import FUNCTIONS, METHODS
 from knotwork.lang.trees.gasl import Statement
 from python_page import examples, functions
+from support.folders import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
     r"(?:<!-- input: (?P<input>.*?) -->\n)?^(?P<fence>`{3,})(?P<kind>\w+)(?P<rest>[^\n]*)\n(?P<text>.*?)^(?P=fence)$",
@@ -40,6 +41,7 @@ def blocks(kind: str, *, in_processes: bool = False) -> list[pytest.param]:
     ]
 
 
+@pytest.mark.slow
 def test_generated_pages_are_current() -> None:
     run = subprocess.run([sys.executable, ROOT / "docs/generate.py", "--check"], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -91,14 +93,17 @@ def test_programs_run_and_come_to_what_their_comments_say(
     assert gasl.format(text).split() == text.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("python", in_processes=True))
 def test_python_runs(block: re.Match[str], tmp_path: Path) -> None:
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", block["text"]], capture_output=True, text=True, cwd=tmp_path
     )
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", sorted({text: name for name, text in examples().items()}.values()))
 def test_examples_of_functions_run(names: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(ROOT)
@@ -112,8 +117,29 @@ def test_every_function_has_an_example_and_names_its_errors() -> None:
     assert [name for name in errors if name not in examples() or not errors[name]] == []
 
 
-def session(text: str, home: Path, folder: Path) -> str:
-    """Run the ``$`` lines of a session in ``folder``, which sees ``docs``, and return the session as it went."""
+KEYS = re.compile(r"<!-- keys: (?P<keys>\S+) -->\n$")
+CLEARED = "\x1b[2J\x1b[H"
+"""Written by a full-screen command before each screen."""
+
+
+def on_terminal(words: str, keys: str, environment: dict[str, str], folder: Path) -> str:
+    """Run a full-screen command, press ``keys`` on its first screen, and return this screen and what stands there after the last one."""
+    child = pexpect.spawn(
+        "sh", ["-c", words], cwd=str(folder), env={**environment, "TERM": "xterm"}, dimensions=(24, 100), encoding="utf-8", timeout=60
+    )  # fmt: skip
+    child.expect_exact(CLEARED)
+    child.send(keys)
+    child.expect(pexpect.EOF)
+    first, _, rest = child.before.partition(CLEARED)
+    after = rest.rpartition("\x1b[?1049l")[2]
+    return re.sub(r"\x1b\[\S*?[A-Za-z]", "", first + after).replace("\r\n", "\n")
+
+
+def session(text: str, home: Path, folder: Path, keys: str = "") -> str:
+    """Run the ``$`` lines of a session in ``folder``, which sees ``docs``, and return the session as it went.
+
+    With ``keys``, the commands run on a terminal, on which these keys are pressed.
+    """
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -123,6 +149,10 @@ def session(text: str, home: Path, folder: Path) -> str:
     for line in text.splitlines():
         if line.startswith("$ "):
             words = line[2:].replace("knotwork ", f"{shlex.quote(sys.executable)} -m knotwork ")
+            seen.append(line)
+            if keys:
+                seen += on_terminal(words, keys, environment, folder).rstrip("\n").splitlines()
+                continue
             run = subprocess.run(
                 words,
                 shell=True,
@@ -132,7 +162,6 @@ def session(text: str, home: Path, folder: Path) -> str:
                 stderr=subprocess.STDOUT,
                 text=True,
             )
-            seen.append(line)
             seen += run.stdout.rstrip("\n").splitlines()
     return "\n".join(seen)
 
@@ -140,6 +169,7 @@ def session(text: str, home: Path, folder: Path) -> str:
 def steady(text: str) -> str:
     """Put fixed words for what differs from run to run: times, run ids, hashes, paths of the home."""
     text = re.sub(r"\d+(?:\.\d+)? m?s\b", "N s", text)
+    text = re.sub(r"^seconds +\d.*$", "seconds N", text, flags=re.M)
     text = re.sub(r"\b\d{8}-\d{6}-\w+", "RUN", text)
     text = re.sub(r"\b[0-9a-f]{12}(?:[0-9a-f]{52})?\b|[\d,]+ bytes", "N", text)  # hashes; records have times in them
     text = re.sub(r"[^\s'\"]*/(?=runs/|models/)", "HOME/", text)
@@ -157,7 +187,8 @@ def compare(page: Path, rest: str, work: Path, update: bool, prepare: Callable[[
     for number, block in enumerate(sessions(page, rest)):
         home = work / f"home{number}"
         prepare(home)
-        went = session(block["text"], home, folder)
+        pressed = KEYS.search(block.string, 0, block.start())
+        went = session(block["text"], home, folder, pressed["keys"] if pressed else "")
         if update:
             went = went.replace(str(home), "~/.local/state/knotwork")
             text = page.read_text(encoding="utf-8")
@@ -180,6 +211,7 @@ def update(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages(""))
 def test_sessions_print_what_stands_there(page: Path, tmp_path: Path, update: bool) -> None:
     compare(page, "", tmp_path, update)

@@ -1,7 +1,7 @@
-"""Interrupts pure-Python work on timeout or cancellation; NetworkX's algorithms can't be cancelled themselves.
+"""Interrupts pure-Python code on timeout or cancellation. NetworkX's algorithms need this, because they can't be cancelled.
 
-A separate thread watches the clock and raises an exception in the working thread; the interpreter delivers the exception at the
-next bytecode. A call into C can't be interrupted before it returns.
+A separate thread watches the clock and raises an exception in the working thread; the interpreter delivers the exception before
+the next bytecode instruction. A call into C can't be interrupted before it returns.
 """
 
 import ctypes
@@ -16,19 +16,19 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 _LOOK = 0.05
-"""Seconds between two checks of the clock, and between two exceptions if the first exception had no effect."""
+"""Seconds between two checks of the clock. If the first exception has no effect, another one is raised after the same time."""
 
 _ALGORITHMS = frozenset({"networkx", __name__.partition(".")[0]})
 _MISSES = 200
-"""Maximum number of checks, a millisecond apart, that find the thread outside the algorithm; then it is interrupted anyway."""
+"""If this many checks, a millisecond apart, find no running algorithm, the thread is interrupted anyway."""
 
 
 class Ended(Exception):
-    """The caller no longer wants the result."""
+    """Raised if the caller no longer needs the result."""
 
 
 class Late(Exception):
-    """The time limit has passed."""
+    """Raised if the time limit is exceeded."""
 
 
 class Alarm(Generic[T]):
@@ -61,7 +61,7 @@ class Alarm(Generic[T]):
         return result[0]
 
     def _stop(self, watcher: threading.Thread) -> None:
-        """Ensure that no further exception arrives, not even a pending one."""
+        """Stop the watcher, and deliver or cancel a pending exception, so that no exception arrives later."""
         while True:
             try:
                 self._done.set()
@@ -84,7 +84,7 @@ class Alarm(Generic[T]):
                 return
 
     def _at_work(self, thread: int) -> bool:
-        """Return whether the thread is inside the algorithm: elsewhere, in the interpreter's callbacks, an exception would be lost."""
+        """Return whether the thread is executing the algorithm. An exception in a callback of the interpreter would be lost."""
         frame = sys._current_frames().get(thread)
         name = "" if frame is None else str(frame.f_globals.get("__name__"))
         self._missed += 1
@@ -96,11 +96,12 @@ class Alarm(Generic[T]):
 
 
 def watched(graph: Any, ended: Callable[[], bool], *, rows: bool = False) -> Any:
-    """Return ``graph``, shared and not copied, as an instance of a subclass; iteration raises ``Ended`` once ``ended()`` is true.
+    """Return a view of ``graph`` whose iteration raises ``Ended`` once ``ended()`` is true.
 
-    Results are identical, because the order of nodes is unchanged. ``rows``: also check on each access to a node's neighbours,
-    attributes or degree, for algorithms that do not iterate over nodes; this adds a small cost per access. If an algorithm creates
-    graphs with the class of its argument, those graphs are checked too.
+    The view shares the data of ``graph`` and is an instance of a subclass. Results are identical, because the order of nodes is
+    unchanged. If ``rows`` is true, each access to a node's neighbours, attributes or degree checks ``ended()`` too. Algorithms
+    that do not iterate over nodes need this; it makes each access slightly slower. If an algorithm creates graphs with the
+    class of its argument, those graphs are checked too.
     """
     kind: Any = type(graph)
 
@@ -109,14 +110,14 @@ def watched(graph: Any, ended: Callable[[], bool], *, rows: bool = False) -> Any
             raise Ended
 
     class Watched(kind):  # type: ignore[misc]
-        """The graph's class with a check before iteration."""
+        """The graph's class, with a check before each iteration."""
 
         def __iter__(self) -> Iterator[Any]:
             look()
             return iter(super().__iter__())
 
     class WithRows(Watched):
-        """The same class with a check before access to one node's data."""
+        """The same class, with an additional check before each access to a node's data."""
 
         def __getitem__(self, node: Any) -> Any:
             look()

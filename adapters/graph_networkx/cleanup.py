@@ -1,19 +1,22 @@
-"""Normalisation of a loaded graph: undo conventions of graph-writing tools, convert values that JSON can't hold, report the changes.
+"""Normalisation of a loaded graph: undoes conventions of other tools, converts values that JSON can't hold, logs the changes.
 
-A column (the values of an attribute in all nodes, or in all edges) is converted as a whole, so that its values have one type. Ids
-are never merged: if two ids would become equal, both stay unchanged and a warning is given.
+A column (the values of an attribute in all nodes, or in all edges) is converted as a whole, so that its values have one type.
+Ids are never merged. If two ids would become equal, the ids keep their quotes, or one of the ids gets a number, and a warning
+is given.
 """
 
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import networkx as nx
 from attrs import define, field, frozen
 
 from .rows import LARGEST, digits, fit_id, fit_text, is_fit, json_value, reserved
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 ChangeKind = Literal["quotes", "lists", "lines", "numbers", "ids", "names", "non-finite", "values"]
 
@@ -21,22 +24,22 @@ _SAYS: dict[ChangeKind, str] = {
     "quotes": "quotes around the whole value removed",
     "lists": "<SEP>-separated text split into a list",
     "lines": "<SEP> in prose replaced by a line break",
-    "numbers": "numbers written as text converted to numbers",
-    "ids": "ids that are neither text nor integer converted to text",
+    "numbers": "numbers written as text, converted to numbers",
+    "ids": "ids that are neither text nor an integer, converted to text",
     "names": "attributes renamed, because a field of the item has the same name",
-    "non-finite": "non-finite numbers are null in results, because JSON has none; conditions and ORDER BY use them",
-    "values": "values converted that JSON can't represent",
+    "non-finite": "non-finite numbers are null in results, because JSON does not support them; conditions and ORDER BY use the numbers",
+    "values": "values that JSON can't represent, converted",
 }
 
 HABITS: frozenset[ChangeKind] = frozenset({"quotes", "lists", "lines", "numbers"})
-"""Changes that undo conventions of some tools; ``raw`` disables them. The other changes are needed to write items as JSON."""
+"""Kinds of changes that undo tool conventions; ``raw`` disables them. The other kinds are needed to write items as JSON."""
 
 
 @frozen
 class Change:
-    """One kind of change in one place: ``where`` is ``node id``, ``node NAME`` or ``edge NAME``.
+    """One kind of change in one place. ``where`` is the place: ``node id``, ``edge key``, ``node NAME`` or ``edge NAME``.
 
-    ``count``: number of changed values. ``examples``: at most three pairs of old and new values.
+    ``count`` is the number of changed values; ``examples`` are at most three pairs of an old and a new value.
     """
 
     kind: ChangeKind
@@ -51,7 +54,7 @@ class Change:
 
     @property
     def message(self) -> str:
-        """One line for the user: place, change, count, one example, and the way to disable the change."""
+        """One line for the user: place, change, count, one example, and how to disable the change."""
         example = f", {self.example}" if self.examples else ""
         switch = "; --raw (in Python raw=True) keeps them unchanged" if self.habit else ""
         return (
@@ -71,7 +74,7 @@ class Change:
 
 @define
 class ChangeLog:
-    """Collects warnings, and changes by kind and place in the order of their first occurrence."""
+    """Collects the warnings and the changes. Changes are grouped by kind and place, in the order of first occurrence."""
 
     counts: dict[tuple[ChangeKind, str], int] = field(factory=dict)
     examples: dict[tuple[ChangeKind, str], list[tuple[Any, Any]]] = field(factory=dict)
@@ -99,11 +102,11 @@ def shortened(value: Any) -> str:
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
-# Conventions of graph-writing tools (nano-graphrag, LightRAG). They are undone for whole columns, never because of a single value:
-# - Quotes around whole values ('"PERSON"') are removed if every text of the column is quoted and all values are text or null.
+# Conventions of graph-writing tools (nano-graphrag, LightRAG). They are undone for entire columns, never because of a single value:
+# - Quotes around entire values ('"PERSON"') are removed if every text in the column is quoted and all values are text or null.
 # - Texts are split at ``<SEP>``, which separates the texts of several chunks, in three cases: every text has ``<SEP>`` (at least two
 #   texts), every part is quoted, or the column is in ``JOINED`` and the graph has the tools' mark: a ``source_id`` of names without
-#   blanks. Names and ids become lists; prose becomes lines, so that CONTAINS still finds words in the prose.
+#   spaces. Names and ids become lists; prose becomes lines, so that CONTAINS still finds words in the prose.
 # - Numbers written as text ("16.0") are converted if every text is a number. CSV and similar formats have no types.
 SEPARATOR = "<SEP>"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
@@ -119,7 +122,7 @@ _MARK = "source_id"
 
 
 def is_marked(columns: Mapping[Any, Sequence[Any]]) -> bool:
-    """Return whether these columns come from a tool that joins texts: the values of ``source_id`` are names without blanks."""
+    """Return whether a tool that joins texts wrote these columns: then the values of ``source_id`` are names without spaces."""
     sources = columns.get(_MARK)
     if not sources:
         return False
@@ -129,9 +132,11 @@ def is_marked(columns: Mapping[Any, Sequence[Any]]) -> bool:
 def without_habits(
     values: list[Any], kinds: set[type], where: str, log: ChangeLog, *, marked: bool = False
 ) -> list[Any]:
-    """Return a column's values without tool conventions; the same list if nothing changes. Changes are logged under ``where``.
+    """Return a column's values with the tool conventions undone; the same list if nothing changes.
 
-    ``kinds``: the types of the values, text included. ``marked``: the graph comes from a tool that joins texts.
+    Changes are logged under ``where``.
+
+    ``kinds`` are the types of all values. ``marked`` is true if the graph comes from a tool that joins texts.
     """
     if not kinds <= {str, type(None)}:
         return values  # the column has values that are not text
@@ -172,9 +177,9 @@ def _is_joined(texts: Sequence[str], where: str, marked: bool) -> bool:
 
 
 def stripper(texts: Iterable[str]) -> Callable[[str], str] | None:
-    """Return a function that removes the quotes if every non-empty text is quoted as a whole, else None.
+    """Return a function that removes the quotes around a text; None unless every non-empty text is entirely quoted.
 
-    The text \'"a" and "b"\' is not quoted as a whole: its quotes enclose two parts.
+    The text \'"a" and "b"\' is not entirely quoted: its quotes enclose two parts.
     """
     quoted = 0
     for text in texts:
@@ -186,20 +191,21 @@ def stripper(texts: Iterable[str]) -> Callable[[str], str] | None:
 
 
 _PARTS = re.compile(r'\A"[^"]*\S"\s[^"]*\s"[^"\s]')
-"""Matches a text that begins with a quoted part, followed by unquoted text and another quoted part."""
+"""Matches text that begins with a quoted part, followed by unquoted text and another quoted part."""
 
 
 def _is_prose(where: str, pieces: Sequence[str]) -> bool:
-    """Return whether a joined column has prose, whose parts become lines, and not lists of names or ids."""
+    """Return whether a joined column contains prose, not names or ids. Prose becomes lines; anything else becomes a list."""
     if where.partition(" ")[2] in _PROSE_NAMES:
         return True
     return sum(map(len, pieces)) > 60 * len(pieces) and sum(p.count(" ") for p in pieces) > 6 * len(pieces)
 
 
 def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog) -> list[Any]:
-    """Return the column as numbers if every non-null value is a number written as text and no digits get lost; else unchanged.
+    """Return the column as numbers if every non-null value is a number written as text and no digits are lost; else unchanged.
 
-    A column with leading zeros or plus signs stays text (postal codes, telephone numbers). One fraction makes all values floats.
+    A column with leading zeros or plus signs stays text (postal codes, telephone numbers). If one value has a fraction or an
+    exponent, all values become floats.
     """
     if not kinds <= {str, type(None)}:
         return values
@@ -226,7 +232,7 @@ def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog)
 
 
 _TELLING = HABITS - {"numbers"}
-"""Kinds of changes that show that a graph was written by such a tool."""
+"""Kinds of changes that show that a graph was written by one of these tools."""
 
 
 def normalise(
@@ -235,8 +241,9 @@ def normalise(
     """Return the normalised graph, the changes made, and warnings.
 
     ``raw`` keeps tool conventions and makes only the changes that JSON needs. With ``owned`` the given graph may be modified.
-    Without ``owned`` the graph is never modified. A modified copy is returned only if a tool left quotes or ``<SEP>`` in the
-    graph, because types set by a program are intentional. The adapter applies the other listed changes only to items.
+    Without ``owned`` the graph is never modified. If a tool left quotes or ``<SEP>`` in it, a modified copy is returned;
+    otherwise the types of its values are assumed to be intentional, and the graph itself is returned. The adapter then applies
+    the listed changes to the items that it returns, not to the graph.
     """
     log = ChangeLog()
     ids, keys = _new_ids(graph, log, raw), _new_keys(graph, log)
@@ -258,7 +265,7 @@ def normalise(
 
 
 def _new_ids(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool) -> dict[Any, Any]:
-    """Map the ids that change to their new ids. All final ids are distinct."""
+    """Return the ids that change, each with its new id. After the changes, all ids are distinct."""
     needed: dict[Any, Any] = {node: fit_id(node) for node in graph if type(node) is not str and type(node) is not int}
     texts = [node for node in graph if type(node) is str]
     needed |= {node: fit for node in texts if (fit := fit_text(node)) != node}
@@ -285,7 +292,7 @@ def _new_ids(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool) -> dict[Any, Any
 
 
 def _keep_apart(graph: "nx.Graph[Any]", needed: dict[Any, Any], habit: dict[Any, Any], log: ChangeLog) -> None:
-    """Undo each change that would make two ids equal, and each change that conflicts with an id kept that way."""
+    """Undo each change that would make two ids equal, until all ids differ: undoing one change may affect other ids."""
     kept: list[Any] = []
     while habit:
         final = Counter(needed.get(node, habit.get(node, node)) for node in graph)
@@ -304,7 +311,7 @@ def _keep_apart(graph: "nx.Graph[Any]", needed: dict[Any, Any], habit: dict[Any,
 
 
 def _new_keys(graph: "nx.Graph[Any]", log: ChangeLog) -> dict[Any, Any]:
-    """Map the keys of parallel edges that JSON can't hold to strings."""
+    """Return the keys of parallel edges that JSON can't represent, each with the string that replaces it."""
     if not graph.is_multigraph():
         return {}
     found: dict[Any, Any] = {}
@@ -321,6 +328,8 @@ def _new_keys(graph: "nx.Graph[Any]", log: ChangeLog) -> dict[Any, Any]:
 
 def _relabelled(graph: "nx.Graph[Any]", ids: dict[Any, Any], keys: dict[Any, Any]) -> "nx.Graph[Any]":
     """Return a copy with new ids and keys, in the same order. Keys that would become equal are numbered."""
+    import networkx as nx
+
     made: Any
     if graph.is_multigraph():
         made = nx.MultiDiGraph() if graph.is_directed() else nx.MultiGraph()
@@ -355,7 +364,7 @@ def _attributes(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool, *, write: boo
 
 
 def _rows_by_attribute(rows: Iterable[dict[Any, Any]]) -> dict[Any, list[dict[Any, Any]]]:
-    """Map each attribute to the data of the nodes or edges that have the attribute."""
+    """Return each attribute with the attribute dictionaries of the nodes or edges that have it."""
     columns: dict[Any, list[dict[Any, Any]]] = {}
     for row in rows:
         for name in row:
@@ -405,7 +414,7 @@ def _columns(
 
 
 def _as_json_column(values: list[Any], where: str, log: ChangeLog, given: list[Any]) -> list[Any] | None:
-    """Return a column's values as JSON; None if they equal ``given``."""
+    """Return a column's values as JSON values; None if they equal ``given``."""
     kinds = set(map(type, values))
     if kinds <= {bool, type(None)}:
         return None if values is given else values

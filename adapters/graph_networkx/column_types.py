@@ -1,4 +1,4 @@
-"""Column types: numbers are stored as they are; other values have codes, so that a comparison is evaluated once per distinct value."""
+"""Column types. Numbers are stored as floats, other values as codes. A comparison is evaluated once for each distinct value."""
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ...lang.evaluate.conditions import identity, sort_key
 from ...lang.evaluate.conditions.comparison import constant_of, is_of_empty_list
 from ...lang.evaluate.conditions.interpreter import leaf_test
-from ...lang.trees.conditions import Comparison, NullTest, Operator, Variable
+from ...lang.trees.conditions import Comparison, Constant, Items, NullTest, Operator
 from .rows import plain
 
-# Search for a string in many texts at once: all texts are stored in one buffer, which is searched as a whole.
+# Search for a string in many texts at once: all texts are stored in one buffer, which is searched in one pass.
 
 _BETWEEN = b"\xff"
 """Separator before and after each text; the byte never occurs in UTF-8, so no match spans two texts."""
@@ -25,7 +25,7 @@ _MANY, _FAR = 100, 2000
 
 @frozen(eq=False)
 class TextSearch:
-    """The texts in one ``buffer``; the i-th text begins at ``first[i]``."""
+    """Texts stored one after another in one ``buffer``; the i-th text begins at ``first[i]``."""
 
     buffer: bytes
     first: NDArray[np.int64]
@@ -62,7 +62,7 @@ class TextSearch:
         return np.searchsorted(self.first, np.array(places, np.int64) + before, "right") - 1
 
     def _rare(self, needle: bytes) -> Callable[[int], int]:
-        """Return a function that finds the next ``needle`` from an offset on (-1: none); it is fast for rare needles."""
+        """Return a function from an offset to the next position of ``needle`` (-1: none); it is fast if needles are rare."""
         import re2
 
         options = re2.Options()
@@ -86,7 +86,7 @@ Array: TypeAlias = NDArray[Any]
 
 def right_of(leaf: Comparison) -> Any:
     """Return the right-hand value of a comparison; a list is returned as a tuple."""
-    assert not isinstance(leaf.right, Variable)  # noqa: S101  # conditions come bound
+    assert isinstance(leaf.right, Constant | Items)  # noqa: S101  # columns answer only comparisons with constants
     return constant_of(leaf.right)
 
 
@@ -96,19 +96,19 @@ def holds_null(right: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether ``value`` is a number (booleans are not)."""
+    """Return whether ``value`` is a number (booleans do not count)."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 _FEW_VALUES = 4096
-"""Up to this many distinct texts are tested one by one; if there are more, they are searched in a buffer."""
+"""Up to this many distinct texts are tested one by one. If there are more, all texts are searched at once in a buffer."""
 _FEW_ROWS = 50
-"""If less than 1 of this many rows matches, the rows are found with the index instead of with a table of codes."""
+"""If fewer than one row in this many matches, the matching rows are found with the index instead of a table of codes."""
 
 
 @define(eq=False)
 class Coded:
-    """Values of any type by code: code 0 means null, other codes mean ``values[code - 1]``. ``known`` maps identities to codes."""
+    """Values of any type, stored as codes: 0 means null, a code c > 0 ``values[c - 1]``. ``known`` maps identities to codes."""
 
     codes: Array
     values: list[Any]
@@ -137,9 +137,9 @@ class Coded:
         return self._table(leaf, wanted)[codes]
 
     def _equal(self, leaf: Leaf) -> tuple[list[int] | None, bool]:
-        """Return the codes of the values equal to the right-hand value, and whether ``leaf`` is true or false for these values.
+        """Return the codes of the values that an equality names, and whether ``leaf`` is true or false for these values.
 
-        The codes are None if ``leaf`` is not an equality.
+        Equalities are ``=``, ``!=``, ``IN``, ``NOT IN`` and null tests. For any other ``leaf`` the codes are None.
         """
         if isinstance(leaf, NullTest):
             return [0], not leaf.negated
@@ -154,7 +154,7 @@ class Coded:
         return sorted(code for code in codes if code is not None), operator in ("=", "IN")
 
     def _table(self, leaf: Leaf, wanted: bool) -> Mask:
-        """Return, for each code, whether ``leaf`` has the result ``wanted`` for the code's value."""
+        """Return, for each code, whether ``leaf`` gives the result ``wanted`` for the code's value."""
         table = np.zeros(len(self.values) + 1, np.bool_)
         few, holds = self._equal(leaf)
         if few is not None:
@@ -179,14 +179,14 @@ class Coded:
         return table
 
     def _texts(self, leaf: Leaf) -> Array:
-        """Return the positions of the values that contain the text."""
+        """Return the indices of the distinct texts that match."""
         if self._search is None:
             self._search = TextSearch.of(self.values)
         assert isinstance(leaf, Comparison)  # noqa: S101  # searchable
         return self._search.find(leaf.operator, right_of(leaf))
 
     def _searched(self, leaf: Leaf) -> Mask:
-        """Return, for each row, whether its text matches. If few rows match, they are found with the index."""
+        """Return, for each row, whether its text matches. If few rows match, the index is used."""
         codes = self._texts(leaf) + 1
         mask: Mask = np.zeros(len(self.codes), np.bool_)
         if int(self._counted()[codes].sum()) * _FEW_ROWS < len(mask):
@@ -212,7 +212,7 @@ class Coded:
         return self._fit
 
     def _matching_codes(self, leaf: Leaf) -> list[int] | None:
-        """Return the codes of the values for which ``leaf`` is true; None if ``leaf`` is not an equality."""
+        """Return the codes of the values for which ``leaf`` is true; None if ``leaf`` is not ``=``, ``IN`` or IS NULL."""
         codes, holds = self._equal(leaf)
         return codes if holds else None
 
@@ -241,14 +241,26 @@ class Coded:
         pieces = [order[first[code] : first[code + 1]] for code in codes]
         return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0, np.int32), *pieces])
 
-    def ranks(self, at: Array) -> NDArray[np.float64]:
+    def ranks(self, at: Array | None) -> NDArray[np.float64]:
         """See ``Column``."""
+        ranks = self.ranks_by_code()
+        return ranks[self.codes if at is None else self.codes[at]]
+
+    def ranks_by_code(self) -> NDArray[np.float64]:
+        """Return, for each code, the rank of its value among all values; NaN for null."""
         if self._ranks is None:
             ranks = np.full(len(self.values) + 1, np.nan)
             order = sorted(range(len(self.values)), key=lambda code: sort_key(self.values[code]))
             ranks[np.array(order, np.int64) + 1] = np.arange(len(order), dtype=np.float64)
             self._ranks = ranks
-        return self._ranks[self.codes[at]]
+        return self._ranks
+
+    def others(self, is_other: Callable[[Any], bool]) -> Mask | None:
+        """See ``Column``."""
+        if self.text and not is_other(""):
+            return None
+        table = np.array([False, *map(is_other, self.values)], np.bool_)
+        return table[self.codes] if table.any() else None
 
     def agrees(self, at: int, value: Any) -> bool:
         """See ``Column``."""
@@ -259,14 +271,18 @@ class Coded:
 # A column of numbers: the values as floats, with NaN for null, and their sort order, which is used for selective ranges.
 
 _EXACT = 2**53 - 1
-"""Largest integer that a float represents unambiguously: the float 2**53 may also be the result of converting 2**53 + 1."""
+"""Largest integer that shares its float with no other integer. The float 2**53 is also the result of converting 2**53 + 1."""
 
 
 @define(eq=False)
 class Numbers:
-    """Numbers and nulls. Every integer is small enough for an exact float."""
+    """Numbers and nulls. Every integer is small enough that a float represents it exactly.
+
+    ``whole`` is true if all numbers are integers, false if all are floats, and None if there are both.
+    """
 
     values: NDArray[np.float64]
+    whole: bool | None = None
     _sorted: tuple[Array, NDArray[np.float64]] | None = None
 
     def mask(self, leaf: Leaf, wanted: bool, at: Array | None) -> Mask | None:
@@ -337,9 +353,13 @@ class Numbers:
         slices = self._slices(leaf) or []
         return np.sort(np.concatenate([np.empty(0, np.int32), *(order[first:last] for first, last in slices)]))
 
-    def ranks(self, at: Array) -> NDArray[np.float64]:
+    def ranks(self, at: Array | None) -> NDArray[np.float64]:
         """See ``Column``."""
-        return self.values[at]
+        return self.values if at is None else self.values[at]
+
+    def others(self, is_other: Callable[[Any], bool]) -> Mask | None:
+        """See ``Column``."""
+        return ~np.isnan(self.values) if is_other(0.5) else None
 
     def agrees(self, at: int, value: Any) -> bool:
         """See ``Column``."""
@@ -348,7 +368,10 @@ class Numbers:
 
 
 def numbers_of(raw: Sequence[Any], integers: bool) -> NDArray[np.float64] | None:
-    """Return ``raw`` as floats, with NaN for None; None if an integer has no exact float. ``integers``: ``raw`` has integers."""
+    """Return ``raw`` as floats, with NaN for None; None if a float can't represent an integer exactly.
+
+    ``integers`` is true if ``raw`` contains integers.
+    """
     try:
         values = np.array(raw, np.float64)  # None becomes NaN
     except OverflowError:
@@ -359,7 +382,7 @@ def numbers_of(raw: Sequence[Any], integers: bool) -> NDArray[np.float64] | None
 
 
 def _inexact(number: float) -> bool:
-    """Return whether ``number`` is an integer that is too large for an exact float."""
+    """Return whether ``number`` is an integer that is too large to be represented exactly by a float."""
     return isinstance(number, int) and abs(number) > _EXACT
 
 

@@ -1,53 +1,80 @@
 """``FIND nodes`` and ``FIND edges``: the search for matching rows, their order, and a description of the search."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import attrs
 from attrs import frozen
 
-from ...lang.evaluate.conditions import Predicate, Reader, compiled, simplified, sort_key
-from ...lang.trees.conditions import Condition, Field
+from ...lang.evaluate.conditions import Predicate, Reader, compiled, simplified, sort_key, value_function
+from ...lang.evaluate.conditions.other_types import is_counting
+from ...lang.evaluate.conditions.values import check, hold
+from ...lang.trees.conditions import Comparison, Condition, Field
 from ...lang.trees.gasl import Order
 from ..graph import AdapterError, Caps, GraphResult, Item, Plan
-from .find_plan import Decision, column_of_field, decide, fields_of, selected
+from .find_plan import Decision, column_of_field, count_left_out, decide, fields_of, selected
 from .rows import Deadline, Items, Kind, edge_item, node_id, node_item, plain, readers_of, rows_of, scan
-from .tables import Computed, Table, forget
+from .stale import StaleGraphWarning as StaleGraphWarning
+from .stale import warn_stale
+from .tables import Computed, Table, forget, keeps
 
 if TYPE_CHECKING:
+    from .found import Found
     from .tables import Column
 
 # ``ORDER BY``: several fields, each ascending or descending, null always last, ties in the original order.
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
+_ARITY: Mapping[Kind, int] = {"nodes": 2, "edges": 4}
+"""The number of elements of a row of nodes or edges; see ``rows_of``."""
 
 
-def ordered(rows: Sequence[Row], order: Sequence[Order], readers: Callable[[Field], Reader]) -> list[Row]:
-    """Return ``rows`` sorted by the fields of ``order``, first by the first field."""
+def ordered(rows: Sequence[Row], order: Sequence[Order], readers: Callable[[Field], Reader], arity: int) -> list[Row]:
+    """Return ``rows``, which have ``arity`` elements, sorted by the values of ``order``; the first value is the primary key."""
     result = list(rows)
     for each in reversed(order):  # sorting is stable, so sort by the last field first
-        read = readers(Field(each.field.parts)).read
-        keyed = [(sort_key(plain(read(*row))), row) for row in result]
+        value_of = value_function(each.value, readers, arity=arity, plain=plain, lenient=True)
+        keyed: list[tuple[Any, Row]] = []
+        is_new = not isinstance(each.value, Field)
+        for start in range(0, len(result), _CHUNK):
+            check()
+            for row in result[start : start + _CHUNK]:
+                keyed.append((key := sort_key(value_of(*row)), row))
+                if is_new and len(key) > 1 and key[1].__class__ is str and len(key[1]) > _SHORT:
+                    hold(getsizeof(key[1]))
         null = sort_key(None)
         present = sorted((pair for pair in keyed if pair[0] != null), key=lambda pair: pair[0], reverse=each.descending)
         result = [row for _, row in present] + [row for key, row in keyed if key == null]
     return result
 
 
-def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], positions: Any) -> Any:
-    """Return the indices that sort the array ``positions`` by the fields of ``order``; the values are read from columns."""
-    import numpy as np
+def _shifted(readers: Callable[[Field], Reader]) -> Callable[[Field], Reader]:
+    """Return readers of the same fields for rows that have an additional first element."""
+
+    def read(at: Field) -> Reader:
+        reader = readers(at)
+        return attrs.evolve(reader, arguments=tuple(index + 1 for index in reader.arguments))
+
+    return read
+
+
+def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], positions: Any, most: int | None) -> Any:
+    """Return the indices of the first ``most`` rows, sorted by the fields of ``order``, whose values are in columns.
+
+    The rows are those at ``positions`` (None: all rows); an index is an index in ``positions``.
+    """
+    from ..columns import ascending
 
     keys = []
-    for each in reversed(order):  # lexsort's last key is the first to sort by
-        column = column_of_field(graph, kept, kind, Field(each.field.parts))
+    for each in order:
+        assert isinstance(each.value, Field)  # noqa: S101  # the caller sorts computed values row by row
+        column = column_of_field(graph, kept, kind, each.value)
         if column is None:
-            raise AdapterError(f"the values of {each.field.text} are nested too deeply to be sorted")
-        ranks = column.ranks(positions)
-        keys.append(-ranks if each.descending else ranks)  # NaN, which means null, comes last in both directions
-    return np.lexsort(keys)
+            raise AdapterError(f"the values of {each.value.text} are nested too deeply to be sorted")
+        keys.append((column.ranks(positions), each.descending))
+    return ascending(keys, most)
 
 
 # Conversion of an item's id to the graph's node, or to ``MISSING``.
@@ -57,7 +84,7 @@ MISSING: Any = object()
 
 
 def find_node(graph: Any, kept: Computed, identifier: Any) -> Any:
-    """Return the node with id ``identifier``, or ``MISSING``. A node that is not a string or an integer is found by its text."""
+    """Return the node with this item id, or ``MISSING``. The id of a node that is not a string or an integer is its text."""
     if isinstance(identifier, bool) or not isinstance(identifier, str | int):
         return MISSING
     if identifier in graph:
@@ -66,7 +93,7 @@ def find_node(graph: Any, kept: Computed, identifier: Any) -> Any:
 
 
 def _texts(graph: Any, kept: Computed) -> Mapping[str, Any]:
-    """Map generated item ids to their nodes, which are not strings or integers; an id of several nodes maps to the first node."""
+    """Map item ids to nodes that are not strings or integers. An id of several nodes maps to the first one."""
 
     def make() -> dict[str, Any]:
         texts: dict[str, Any] = {}
@@ -87,21 +114,7 @@ AuditColumns: TypeAlias = "tuple[tuple[Column, Callable[..., Any]], ...]"
 
 _ROWS = 8
 _STRIDE = 2_654_435_761
-"""Knuth's multiplier, which spreads the checked rows of successive searches over the graph."""
-
-
-class StaleGraphWarning(UserWarning):
-    """The graph's attributes were written directly, so cached data were wrong."""
-
-
-def warn_stale() -> None:
-    """Warn that cached data differ from the graph."""
-    warnings.warn(
-        "attributes of the graph were written without NetworkX's methods, so its indexes were outdated and are rebuilt. "
-        "Call invalidate() after such writes, or use strict=True",
-        StaleGraphWarning,
-        stacklevel=2,
-    )
+"""Knuth's multiplier. It spreads the rows that successive searches check over the entire graph."""
 
 
 def audit_columns(graph: Any, kept: Computed, kind: Kind, where: Condition) -> AuditColumns:
@@ -124,8 +137,15 @@ def agrees_with_graph(kept: Computed, table: "Table", columns: AuditColumns) -> 
     return all(column.agrees(at, read(*row)) for column, read in columns for at, row in zip(some, rows, strict=True))
 
 
+_LARGE = 256
+"""A graph with fewer nodes or edges is scanned, because a scan is faster than building columns."""
 _RECHECKED = 64
-"""Up to this many hits are all rechecked at once. Of more hits, a sample is rechecked at once and the others when they are read."""
+"""Up to this many hits are rechecked immediately.
+
+If there are more, only a sample is rechecked; the others are rechecked when they are read.
+"""
+_SHORT = 100
+"""Texts of up to this many characters are not counted in the memory of a command."""
 _SAMPLED = 8
 _SAMPLE = 1000
 _CHUNK = 8192
@@ -133,7 +153,7 @@ _CHUNK = 8192
 
 def predicate_of(graph: Any, kind: Kind, where: Condition) -> Predicate:
     """Return ``where`` as a predicate over rows (see ``rows_of``) of the live graph. Raises ``ConditionError``."""
-    return compiled(where, readers_of(graph, kind), arity=2 if kind == "nodes" else 4, plain=plain)
+    return compiled(where, readers_of(graph, kind), arity=_ARITY[kind], plain=plain)
 
 
 def positions_of(
@@ -141,7 +161,7 @@ def positions_of(
 ) -> tuple[Any, str, Predicate]:
     """Return the ascending positions of the rows that satisfy ``where``, the kind of search used, and the compiled ``where``.
 
-    This function does not recheck rows found by columns: the caller rechecks the rows that it shows.
+    Rows that columns found are not rechecked here: the caller rechecks the rows that it shows.
     """
     import numpy as np
 
@@ -162,16 +182,31 @@ def positions_of(
     return np.array(found, np.int32), decision.used, question.predicate
 
 
+def count_types(
+    graph: Any,
+    kept: Computed,
+    kind: Kind,
+    where: Condition,
+    strict: bool,
+    shown: Callable[[Comparison], Comparison] = lambda leaf: leaf,
+) -> None:
+    """Count the nodes or edges that ``where`` leaves out because of value types. See ``count_left_out`` for ``shown``."""
+    if is_counting(where):
+        question = _prepared(graph, kept, kind, where, strict)
+        by_columns = question.decision.way != "scan"
+        count_left_out(graph, kept, kind, where, question.predicate, by_columns=by_columns, shown=shown)
+
+
 def plan_of(graph: Any, kept: Computed, kind: Kind, where: Condition | None, strict: bool) -> Plan:
-    """Return the plan that ``find`` would use. Rows are counted if an index can count them, else estimated from a sample."""
-    size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
+    """Return the plan that ``find`` would use. Rows are counted by an index if possible, else estimated from a sample."""
+    size = kept.size(graph, kind)
     if where is None:
         return Plan("scan", size, ("no condition: returns all",))
     question = _prepared(graph, kept, kind, where, strict)
     decision = question.decision
     notes = []
     if decision.rows is not None:
-        notes.append(f"the index gives {decision.rows:,} of {size:,}")
+        notes.append(f"the index finds {decision.rows:,} of {size:,} {kind}")
     if decision.first is not None and decision.rest:
         names = dict.fromkeys(".".join(at.path) for operand in decision.rest for at in fields_of(operand))
         notes.append(f"then columns on {', '.join(names)}")
@@ -204,12 +239,18 @@ def find(
 ) -> GraphResult:
     """Find nodes or edges. Raises ``ConditionError``.
 
-    Up to some sixty hits are rechecked against the full condition on the live graph at once. Of more hits, a sample is rechecked at
-    once and the others when their items are read. If a hit fails, attributes were written without NetworkX's methods: the cache is
-    discarded with a ``StaleGraphWarning``, and the live graph is scanned.
+    Up to 64 hits are rechecked immediately against the full condition on the live graph. If there are more, a sample is
+    rechecked immediately; the other hits are rechecked when their items are read. If a hit fails, attributes were written
+    without NetworkX's methods: the cache is discarded with a ``StaleGraphWarning``, and the live graph is scanned.
     """
+    import numpy as np
+
     deadline = Deadline.of(caps)
+    if where is None and (every := _whole(graph, kept, kind, order, limit, caps, strict, deadline)) is not None:
+        return every
     question = None if where is None else _prepared(graph, kept, kind, where, strict)
+    if question is not None and where is not None:
+        count_left_out(graph, kept, kind, where, question.predicate, by_columns=question.decision.way != "scan")
     if question is None or question.decision.way == "scan":
         return _scan_result(graph, kind, None if question is None else question.predicate, order, limit, caps)
     predicate, decision = question.predicate, question.decision
@@ -219,14 +260,21 @@ def find(
     stale = not agrees_with_graph(kept, table, question.columns)
     settle = None
     rows: Any = positions
+    most = _most(limit, caps)
     if not decision.exact or len(positions) <= _RECHECKED:
-        rows = []
+        rows, pieces = [], list[Any]()
         for start in range(0, len(positions), _CHUNK):
             if deadline.passed():
                 break
-            rows += predicate.select(table.rows(positions[start : start + _CHUNK].tolist()))
+            chunk = positions[start : start + _CHUNK]
+            tested = table.rows(chunk.tolist())
+            chosen = predicate.select(tested)
+            rows += chosen
+            pieces.append(chunk[_indices(tested, chosen)])
+        matching = np.concatenate(pieces) if pieces else positions[:0]
         stale = stale or (decision.exact and not deadline.hit and len(rows) < len(positions))
     else:
+        matching = positions
         sample = table.rows(positions[:: max(1, len(positions) // _SAMPLED)].tolist())
         stale = stale or len(predicate.select(sample)) < len(sample)
         settle = _rechecker(table, predicate)
@@ -234,12 +282,86 @@ def find(
         warn_stale()
         forget(graph)
         return _scan_result(graph, kind, predicate, order, limit, caps)
+    total = len(rows)
     if order:
-        if settle is None:
-            rows = ordered(rows, order, readers_of(graph, kind))
+        if settle is None or not all(isinstance(each.value, Field) for each in order):
+            found = list(zip(range(total), table.rows(matching.tolist()), strict=True))
+            of_row = _shifted(readers_of(graph, kind))
+            sorted_rows = ordered([(at, *row) for at, row in found], order, of_row, _ARITY[kind] + 1)
+            places = np.array([at for at, *_ in sorted_rows], np.int64)
+            rows = [tuple(row) for _, *row in sorted_rows] if settle is None else matching[places]
         else:
-            rows = positions[by_columns(graph, kept, kind, order, positions)]
-    return _limited(kind, rows, settle, limit, caps, deadline, decision.used, examined)
+            places = by_columns(graph, kept, kind, order, positions, most)
+            rows = positions[places]
+        matching = matching[places]
+
+    def columnar() -> "Found | None":
+        from .found import Found
+
+        chosen = matching[:most]
+        if settle is not None:
+            tested = table.rows(chosen.tolist())
+            if len(predicate.select(tested)) < len(tested):
+                return None  # reading the items issues the warning
+        return Found(graph, kept, kind, chosen)
+
+    made = _limited(kind, rows, settle, limit, caps, deadline, decision.used, examined, total)
+    return attrs.evolve(made, columnar=columnar)
+
+
+def _indices(rows: Sequence[Any], chosen: Sequence[Any]) -> Any:
+    """Return a mask or a slice that selects ``chosen`` from ``rows``. ``chosen`` has some of the rows, in the same order."""
+    import numpy as np
+
+    if len(chosen) == len(rows):
+        return slice(None)
+    wanted = set(map(id, chosen))
+    return np.fromiter((id(row) in wanted for row in rows), np.bool_, len(rows))
+
+
+def _most(limit: int | None, caps: Caps) -> int:
+    return caps.max_results if limit is None else min(limit, caps.max_results)
+
+
+def _whole(
+    graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], limit: int | None, caps: Caps, strict: bool,
+    deadline: Deadline,
+) -> GraphResult | None:  # fmt: skip
+    """Return all nodes or edges, or the first in an order, from columns; None if reading the graph is faster or necessary."""
+    import numpy as np
+
+    from .found import Found
+
+    fields = [(each.value, each.descending) for each in order if isinstance(each.value, Field)]
+    if strict or not keeps(graph) or len(fields) < len(order) or deadline.passed():
+        return None
+    size = kept.size(graph, kind)
+    most = _most(limit, caps)
+    if size < _LARGE or (not order and most < size // 4 and not _has_table(graph, kept, kind)):
+        return None
+    columns = [column_of_field(graph, kept, kind, at) for at, _ in fields]
+    if None in columns:
+        return None
+    table = kept.table(graph, kind)
+    places = None if most >= size else np.arange(most)
+    if order:
+        places = by_columns(graph, kept, kind, order, None, most)
+    readers = [readers_of(graph, kind)(at).read for at, _ in fields]
+    if not agrees_with_graph(kept, table, tuple(zip(columns, readers, strict=True))):
+        warn_stale()
+        forget(graph)
+        return None
+    used = f"column on {', '.join(at.text for at, _ in fields)}" if order else "scan"
+    if deadline.passed():
+        return None
+    found = Found(graph, kept, kind, places)
+    capped = size > caps.max_results and (limit is None or limit > caps.max_results)
+    return GraphResult(found, ("max_results",) if capped else (), used, size, columnar=lambda: found)
+
+
+def _has_table(graph: Any, kept: Computed, kind: Kind) -> bool:
+    """Return whether the table of ``kind`` exists; a graph opened from a prepared copy always has it."""
+    return kept.has(kind) or hasattr(graph, "node_table")
 
 
 def _rechecker(table: Table, predicate: Predicate) -> Callable[[Any], Sequence[Any]]:
@@ -258,10 +380,10 @@ def _scan_result(
 ) -> GraphResult:
     deadline = Deadline.of(caps)
     most = caps.max_results if limit is None else min(limit, caps.max_results)
-    # One row more than is shown is searched for, to know whether a cap cut the result.
+    # Search for one row more than is shown, to know whether a cap cut the result short.
     rows, examined = scan(rows_of(graph, kind), predicate, None if order else most + 1, deadline)
     if order:
-        rows = ordered(rows, order, readers_of(graph, kind))
+        rows = ordered(rows, order, readers_of(graph, kind), _ARITY[kind])
     return _limited(kind, rows, None, limit, caps, deadline, "scan", examined)
 
 
@@ -274,10 +396,17 @@ def _limited(
     deadline: Deadline,
     used: str,
     examined: int,
+    total: int | None = None,
 ) -> GraphResult:
-    """Return ``rows`` within the limit and the caps. If the limit is not larger than the cap, the cap was not hit."""
-    most = caps.max_results if limit is None else min(limit, caps.max_results)
-    capped = len(rows) > caps.max_results and (limit is None or limit > caps.max_results)
+    """Return the result with as many ``rows`` as the limit and the caps allow.
+
+    If ``rows`` has only the first matches, ``total`` is the number of all matches.
+
+    If the limit is not larger than the cap, the result does not report the cap as hit.
+    """
+    most = _most(limit, caps)
+    total = len(rows) if total is None else total
+    capped = total > caps.max_results and (limit is None or limit > caps.max_results)
     hit = (("max_results",) if capped else ()) + (("timeout_s",) if deadline.hit else ())
     build: Callable[..., Item] = node_item if kind == "nodes" else edge_item
     return GraphResult(Items(rows[:most], lambda row: build(*row), settle), hit, used, examined)
@@ -285,7 +414,7 @@ def _limited(
 
 @frozen(eq=False)
 class _Prepared:
-    """A condition with its compiled parts: the predicate, the decision, and the columns to audit."""
+    """The data prepared for a condition: the predicate, the search decision, and the columns to compare with the live graph."""
 
     predicate: Predicate
     decision: Decision

@@ -1,17 +1,19 @@
-"""The decision whether a search uses an index, columns, or a scan of the live graph. EXPLAIN shows this decision.
+"""Decides whether a search uses an index, columns, or a scan of the live graph. EXPLAIN shows this decision.
 
-Only the operands of the outermost AND are considered separately. The operand with the fewest rows, by count, is answered by its
-index if it has less than a tenth of all rows; with more rows, scanning a whole column is faster than gathering single rows.
+Only the operands of the outermost AND are considered separately. An index is used for the operand that matches the fewest rows,
+if it matches at most a tenth of all rows. For more rows, scanning a complete column is faster than gathering single rows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from attrs import frozen
 
-from ...lang.evaluate.conditions import Bound, ConditionError
+from ...lang.evaluate.conditions import ConditionError, Predicate
+from ...lang.evaluate.conditions.other_types import count_other_types, is_counting, typed_leaves
+from ...lang.evaluate.conditions.values import count_mismatch, uncounted
 from ...lang.trees import walk
-from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, NullTest
+from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Increasing, Items, NullTest
 from ..graph import AdapterError
 from .rows import DEGREES, Kind, attribute_reader, degree_of, node_id, plain, readers_of, reserved, rows_of
 from .tables import Computed, keeps
@@ -29,8 +31,8 @@ _MOST_LEAVES = 256
 class Decision:
     """The decision for one search. ``first``: the operand answered by an index. ``rest``: the operands answered by columns.
 
-    ``exact``: index and columns answer the whole condition; otherwise the remaining rows are tested one by one.
-    ``rows``: number of rows that the index finds.
+    ``exact``: the index and the columns answer the entire condition; otherwise the rows that they find are tested one by one.
+    ``rows``: the number of rows that the index finds.
     """
 
     way: Literal["index", "columns", "scan"]
@@ -42,12 +44,12 @@ class Decision:
 
 
 def decide(graph: Any, kept: Computed, kind: Kind, where: Condition | None, strict: bool) -> Decision:
-    """Return the decision for a search with ``where``. The columns that it needs are built, once."""
-    size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
+    """Return the decision for a search with ``where``. Missing columns that the search needs are built."""
+    size = kept.size(graph, kind)
     if where is None or strict or size < _SMALL or not keeps(graph):
         return Decision("scan", "scan")
     operands = operands_of(where)
-    answered = [operand for operand in operands if _answerable(graph, kept, kind, operand)]
+    answered = [operand for operand in operands if is_answerable(graph, kept, kind, operand)]
     if not answered:
         return Decision("scan", "scan")
     exact = len(answered) == len(operands)
@@ -71,7 +73,7 @@ def decide(graph: Any, kept: Computed, kind: Kind, where: Condition | None, stri
 
 
 def selected(graph: Any, kept: Computed, kind: Kind, decision: Decision) -> Any:
-    """Return an array: the ascending positions of the rows that satisfy the operands answered by the index and the columns."""
+    """Return the positions, as an ascending array, of the rows that satisfy ``decision.first`` and all of ``decision.rest``."""
     import numpy as np
 
     from .tables import mask_of
@@ -88,7 +90,7 @@ def selected(graph: Any, kept: Computed, kind: Kind, decision: Decision) -> Any:
     for operand in decision.rest:
         new = mask_of(columns, operand, True, at, rows)
         if new is None:
-            raise AssertionError("a column that could answer can't")
+            raise AssertionError("a column can't evaluate an operand that it accepted")
         if at is not None:
             at = at[new]
         else:
@@ -100,15 +102,16 @@ def selected(graph: Any, kept: Computed, kind: Kind, decision: Decision) -> Any:
 
 def fields_of(condition: Condition) -> Iterable[Field]:
     """Return the fields that a condition reads."""
-    return [node for node in walk(condition) if isinstance(node, Field) and not isinstance(node, Bound)]
+    return [node for node in walk(condition) if isinstance(node, Field)]
 
 
 def column_of_field(graph: Any, kept: Computed, kind: Kind, at: Field) -> Any:
-    """Return the column of a field; None if a column is impossible, because the field's values nest too deeply."""
+    """Return the column of a field; None if the field's values are nested too deeply for a column."""
     return kept.part(("column", kind, at.path), lambda: _build_column(graph, kept, kind, at.path))
 
 
 def _build_column(graph: Any, kept: Computed, kind: Kind, path: tuple[str, ...]) -> Any:
+    from .copied_graph import stored_column, stored_values
     from .tables import Through, column_of
 
     if kind == "edges" and path[0] in ("source", "target"):
@@ -125,7 +128,11 @@ def _build_column(graph: Any, kept: Computed, kind: Kind, path: tuple[str, ...])
     else:
         reader = attribute_reader(path, reserved(kind, graph.is_multigraph()), 0)
         data_of_rows = kept.table(graph, kind).data
-        if reader.key is not None:
+        if reader.key is not None and (column := stored_column(data_of_rows, reader.key)) is not None:
+            return column
+        if (stored := stored_values(data_of_rows, path, reader.read)) is not None:
+            raw = stored
+        elif reader.key is not None:
             name = reader.key
             raw = [data.get(name) for data in data_of_rows]
         else:
@@ -140,8 +147,8 @@ _EQUAL, _RANGE, _HOPELESS = 0, 1, 2
 
 
 def _promise(operand: Condition) -> int:
-    """Return the rank of an operand by how likely an index helps: equalities, then ranges, then all others."""
-    if not isinstance(operand, Comparison) or isinstance(operand.left, Bound) or not isinstance(operand.left, Field):
+    """Return the rank of an operand. The lower the rank, the more likely an index helps: equality, range, any other operand."""
+    if not isinstance(operand, Comparison) or not isinstance(operand.left, Field):
         return _HOPELESS
     if operand.operator in ("=", "IN"):
         return _EQUAL
@@ -161,10 +168,15 @@ def operands_of(where: Condition | None) -> list[Condition]:
     return found
 
 
-def _answerable(graph: Any, kept: Computed, kind: Kind, operand: Condition) -> bool:
-    """Return whether columns can answer ``operand``: it reads few fields, all fields have columns, and no number is too large."""
+def is_answerable(graph: Any, kept: Computed, kind: Kind, operand: Condition) -> bool:
+    """Return whether columns can evaluate ``operand``.
+
+    It must compare few fields with constants, all fields must have columns, and no number may be too large.
+    """
     fields = {at.path for at in fields_of(operand)}
     leaves = [node for node in walk(operand) if isinstance(node, Comparison | NullTest)]
+    if any(isinstance(node, Increasing) for node in walk(operand)):
+        return False
     if len(fields) > _MOST_FIELDS or len(leaves) > _MOST_LEAVES or any(at.quantifier for at in fields_of(operand)):
         return False
     if any(column_of_field(graph, kept, kind, Field(path)) is None for path in fields):
@@ -173,6 +185,8 @@ def _answerable(graph: Any, kept: Computed, kind: Kind, operand: Condition) -> b
 
 
 def _fits(leaf: Comparison | NullTest) -> bool:
+    if not isinstance(leaf.left, Field | Constant):
+        return False
     if isinstance(leaf, NullTest):
         return True
     if isinstance(leaf.right, Constant | Items):
@@ -184,11 +198,65 @@ def _fits(leaf: Comparison | NullTest) -> bool:
     return False
 
 
-# The distinct texts of a field in a graph, used to suggest corrections for a text without matches.
+_FEW_ROWS = 1000
+
+
+def count_left_out(
+    graph: Any,
+    kept: Computed,
+    kind: Kind,
+    where: Condition,
+    predicate: Predicate,
+    *,
+    by_columns: bool,
+    shown: Callable[[Comparison], Comparison] = lambda leaf: leaf,
+) -> None:
+    """If a caller wants the counts, count the rows that ``where`` leaves out because of the types of their values.
+
+    If ``where`` is only a part of the command's condition, ``shown`` converts a comparison to the form that it has in the
+    command.
+    """
+    if not is_counting(where):
+        return
+    readers = readers_of(graph, kind)
+    if not by_columns:
+        rows = list(rows_of(graph, kind))
+
+        def values_of(at: Field) -> list[Any]:
+            read = readers(at).read
+            return [plain(read(*row)) for row in rows]
+
+        count_other_types(where, values_of, lambda index: predicate(*rows[index]), shown)
+        return
+    from .tables import mask_of
+
+    table = kept.table(graph, kind)
+    answerable, size = all(is_answerable(graph, kept, kind, each) for each in operands_of(where)), len(table)
+    for leaf, at, is_other in typed_leaves(where):
+        column = column_of_field(graph, kept, kind, at)
+        if column is None:  # nested too deeply
+            read = readers(at).read
+            others = [index for index, row in enumerate(table.rows(range(size))) if is_other(plain(read(*row)))]
+        else:
+            mask = column.others(is_other)
+            others = [] if mask is None else mask.nonzero()[0].tolist()
+            if len(others) > _FEW_ROWS and answerable:
+                for wanted in (True, False):
+                    known = mask_of(lambda each: column_of_field(graph, kept, kind, each), where, wanted, None, size)
+                    mask = mask if known is None else mask & ~known
+                count_mismatch(shown(leaf), int(mask.sum()))
+                continue
+        with uncounted():
+            count = sum(1 for row in table.rows(others) if predicate(*row) is None)
+        if count:
+            count_mismatch(shown(leaf), count)
+
+
+# The distinct strings of a field in a graph, used to suggest corrections for a string without matches.
 
 
 def texts_of(graph: Any, kept: Computed, kind: Kind, name: str, most: int) -> list[str]:
-    """Return the first ``most`` distinct texts of a field, from its column if it exists, else in one pass over the graph."""
+    """Return the first ``most`` distinct strings of a field, from the field's column if it exists, else from the graph."""
     if most <= 0:
         return []
     path = tuple(name.split("."))

@@ -1,8 +1,9 @@
-"""Graph formats: edge lists in CSV and TSV, node-link JSON, GEXF and generated graphs; and guarded XML parsing.
+"""Readers of graph formats: edge lists in CSV and TSV, node-link JSON, GEXF and generated graphs. Also parses untrusted XML.
 
 The first line of an edge list names the columns, including ``source`` and ``target``; every other line is an edge. A column
-``key`` distinguishes parallel edges; other columns are attributes. Ids are strings, edges are directed, and an empty cell means that
-the attribute is missing. Numbers are converted later, per column, together with the other text conventions (``normalise``).
+``key`` distinguishes parallel edges; other columns are attributes. Ids are strings, edges are directed, and an empty cell means
+that the attribute is missing. ``normalise`` converts numbers later, one column at a time, and undoes other text conventions in
+the same way.
 """
 
 import csv
@@ -10,7 +11,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import Any, NoReturn
 from xml.parsers import expat
@@ -25,7 +26,7 @@ from ..graph import AdapterError
 # have line numbers. Before expat 2.6, parsing a huge tag in small pieces takes quadratic time, so the size of tags is bounded too.
 
 DEEPEST = 100
-"""Maximum element depth. NetworkX's own files have 4 levels, yEd's fewer than 20."""
+"""Maximum element depth. NetworkX's own files have 4 levels, yEd's files fewer than 20."""
 
 LONGEST_TAG = 16 * 2**20
 """Maximum bytes of a single tag, comment or instruction. The limit does not apply to text between tags."""
@@ -40,7 +41,7 @@ def fault(name: str, line: int | None, message: str, hint: str = "") -> AdapterE
 
 
 def parse_xml(
-    data: bytes,
+    data: bytes | Iterable[bytes],
     name: str,
     start: Callable[[str, dict[str, str]], None],
     end: Callable[[str], None],
@@ -50,7 +51,8 @@ def parse_xml(
 ) -> None:
     """Call ``start``, ``end`` and ``text`` for the content of ``data``, like expat's handlers; names keep their prefixes.
 
-    Raises ``AdapterError`` with the line if ``data`` is not well-formed, has a document type, or is nested too deeply.
+    ``data`` is the complete content, or its consecutive pieces of at most 1 MiB. Raises ``AdapterError`` with the line if ``data`` is not
+    well-formed, has a document type, or is nested too deeply.
     """
     parser = parser or expat.ParserCreate()
     depth = 0
@@ -81,21 +83,28 @@ def parse_xml(
     parser.EndElementHandler = closed
     parser.CharacterDataHandler = text
     parser.StartDoctypeDeclHandler = doctype
-    view = memoryview(data)
+    at = 0
     try:
-        for at in range(0, len(data), _PIECE):
-            parser.Parse(bytes(view[at : at + _PIECE]), False)
+        for piece in _pieces(data) if isinstance(data, bytes) else data:
+            parser.Parse(piece, False)
             if at - parser.CurrentByteIndex > LONGEST_TAG:
                 raise fault(name, parser.CurrentLineNumber, f"a tag is longer than {LONGEST_TAG // 2**20} MiB")
+            at += len(piece)
         parser.Parse(b"", True)
     except expat.ExpatError as error:
-        raise _not_well_formed(error, data, name) from None
+        raise _not_well_formed(error, name) from None
     except (LookupError, ValueError, UnicodeError) as error:
         # The encoding is unknown to Python, or is a multi-byte encoding that expat can't read.
         raise fault(name, 1, f"the file's encoding can't be read: {error}", "save it as UTF-8") from None
 
 
-def _not_well_formed(error: expat.ExpatError, data: bytes, name: str) -> AdapterError:
+def _pieces(data: bytes) -> Iterator[bytes]:
+    view = memoryview(data)
+    for at in range(0, len(data), _PIECE):
+        yield bytes(view[at : at + _PIECE])
+
+
+def _not_well_formed(error: expat.ExpatError, name: str) -> AdapterError:
     message = expat.ErrorString(error.code) or "unreadable"
     match message:
         case "no element found" | "unclosed token" | "unclosed CDATA section":
@@ -109,7 +118,10 @@ def _not_well_formed(error: expat.ExpatError, data: bytes, name: str) -> Adapter
         case "unknown encoding" | "encoding specified in XML declaration is incorrect":
             hint = "save the file as UTF-8"
         case "mismatched tag":
-            message, hint = "a closing tag does not match the open one", "close the elements in the order they opened"
+            message, hint = (
+                "a closing tag does not match the open tag",
+                "close elements in the reverse order of opening",
+            )
         case _:
             hint = ""
     return fault(name, error.lineno, f"not well-formed XML: {message}", hint)
@@ -119,7 +131,7 @@ _DELIMITERS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 
 
 def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str = "csv") -> "nx.Graph[Any]":
-    """Return the directed graph of an edge list; ``kind`` is "csv" or "tsv". Raises ``AdapterError`` with the line."""
+    """Return the directed graph of an edge list; ``kind`` is "csv" or "tsv". Raises ``AdapterError``, which names the line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -150,7 +162,7 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
             if not row:
                 continue
             if len(row) != len(columns):
-                hint = "quote a value that holds the separator, and close every quote"
+                hint = "quote a value that contains the separator, and close every quote"
                 raise fault(
                     name, rows.line_num, f"{len(row)} values, but the first line names {len(columns)} columns", hint
                 )
@@ -166,23 +178,23 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
             attributes = {column: row[at] for at, column in others if row[at] != ""}
             graph.add_edges_from([(source, target, key, attributes)])
     except csv.Error as error:
-        hint = "close every quote; a field holds at most 131,072 characters"
+        hint = "close every quote; a field can have at most 131,072 characters"
         raise fault(name, rows.line_num, f"not {kind.upper()}: {error}", hint) from None
     return graph if parallel or key_at is not None else nx.DiGraph(graph)
 
 
 # Node-link: ``{"directed", "multigraph", "graph", "nodes": [{"id", ...}], "edges" or "links": [{"source", "target", ...}]}``.
-# NetworkX writes this form, and d3 does if its links name ids. Duplicate names and invalid JSON numbers are refused.
+# NetworkX writes this form; so does d3 if its links refer to ids. Duplicate names and invalid JSON numbers are refused.
 
 _SHAPE = '{"nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]}'
 
 
 class _Strict(ValueError):
-    """Input that the JSON module accepts and this reader refuses."""
+    """Raised for input that the JSON module accepts but this reader refuses."""
 
 
 def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
-    """Return the graph in ``data``. If "multigraph" is missing, parallel edges make a multigraph. Raises ``AdapterError``."""
+    """Return the graph in ``data``. If "multigraph" is missing, parallel edges imply a multigraph. Raises ``AdapterError``."""
     document = _parsed_json(data, name)
 
     def fail(message: str, hint: str = f"the shape is {_SHAPE}") -> NoReturn:
@@ -191,7 +203,7 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
     if not isinstance(document, dict):
         fail("the JSON is not an object")
     if "edges" in document and "links" in document:
-        fail('the object has both "edges" and "links"', "keep the one that holds the edges")
+        fail('the object has both "edges" and "links"', "keep the one that contains the edges")
     nodes = _objects(document, "nodes", fail)
     edges = _objects(document, "links" if "links" in document else "edges", fail)
     flags = {flag: document.get(flag) for flag in ("directed", "multigraph")}
@@ -207,9 +219,9 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
             fail(f'nodes[{index}] has no "id"')
         id = _id(node.pop("id"))
         if id is None:
-            fail(f'nodes[{index}]: "id" is not a text or number')
+            fail(f'nodes[{index}]: "id" is not a string or number')
         if id in ids:
-            fail(f"nodes[{index}] has the id of nodes[{ids[id]}]: {str(id)[:60]!r}", "give each node its own id")
+            fail(f"nodes[{index}] has the same id as nodes[{ids[id]}]: {str(id)[:60]!r}", "give each node its own id")
         ids[id] = index
         graph.add_nodes_from([(id, node)])
     unnamed: dict[Any, int] = {}
@@ -219,7 +231,7 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
         for end in ("source", "target"):
             at = _id(edge.pop(end, None))
             if at is None:
-                fail(f'edges[{index}] has no "{end}" that is a text or number')
+                fail(f'edges[{index}]: "{end}" is missing, or is not a string or number')
             if at not in ids:
                 unnamed.setdefault(at, index)
             ends.append(at)
@@ -228,7 +240,7 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
             key, keyed = _id(edge.pop("key")), True
             if key is not None and graph.has_edge(*ends, key):
                 hint = "give parallel edges different keys"
-                fail(f"edges[{index}] repeats the ends and the key of an earlier edge", hint)
+                fail(f"edges[{index}] has the same ends and key as an earlier edge", hint)
         graph.add_edges_from([(*ends, key, edge)])
     if unnamed:
         some, index = next(iter(unnamed.items()))
@@ -254,7 +266,7 @@ def _objects(document: dict[str, Any], part: str, fail: Callable[[str], NoReturn
 
 
 def _id(value: Any) -> Any:
-    """Return ``value`` as a NetworkX id, None if it is not a valid id. A list becomes a tuple."""
+    """Return ``value`` as a NetworkX id; None if ``value`` is not a valid id. A list becomes a tuple."""
     if isinstance(value, list):
         return tuple(_id(item) for item in value)
     if isinstance(value, bool | dict) or value is None:
@@ -267,7 +279,7 @@ def _parsed_json(data: bytes, name: str) -> Any:
         known = dict(items)
         if len(known) < len(items):
             counts = Counter(key for key, _ in items)
-            raise _Strict(f'an object has "{next(key for key in counts if counts[key] > 1)[:60]}" twice')
+            raise _Strict(f'an object has the key "{next(key for key in counts if counts[key] > 1)[:60]}" twice')
         return known
 
     def constant(word: str) -> NoReturn:
@@ -291,19 +303,19 @@ def _parsed_json(data: bytes, name: str) -> Any:
         message = error.msg[:1].lower() + error.msg[1:]
         raise fault(name, error.lineno, f"not JSON: {message} (column {error.colno})", hint) from None
     except RecursionError:
-        raise fault(name, None, "the JSON is nested too deep") from None
+        raise fault(name, None, "the JSON is nested too deeply") from None
     except _Strict as error:
         raise fault(
             name, None, str(error), "write each key once, and only finite numbers of at most 400 digits"
         ) from None
 
 
-# ``nx:NAME`` and ``nx:NAME(arguments)``: NetworkX's own graphs, limited to a list of generators with bounded size and without files.
+# ``nx:NAME`` and ``nx:NAME(arguments)``: NetworkX's own graphs, limited to generators of bounded size that read no files.
 # Arguments are numeric literals; the default seed of random graphs is 0. The number of edges is estimated and checked before a
 # graph is generated.
 
 LARGEST = 2_000_000
-"""Maximum size of a generated graph: its estimated nodes and edges, added."""
+"""Maximum size of a generated graph: the estimated number of its nodes and edges together."""
 
 _PLAIN = (
     "bull", "chvatal", "cubical", "davis_southern_women", "desargues", "diamond", "dodecahedral",
@@ -315,7 +327,7 @@ _PLAIN = (
 
 @frozen
 class _Generator:
-    """A generator with ``least`` to ``most`` numeric arguments, and an estimate of its nodes and edges."""
+    """A generator. It accepts ``least`` to ``most`` numeric arguments; ``cost`` estimates its number of nodes and edges."""
 
     function: str
     least: int
@@ -355,7 +367,7 @@ _CALL = re.compile(r"([A-Za-z0-9_]{1,60})(?:\(([0-9eE.,+\- ]{0,100})\))?", re.AS
 
 
 def generators() -> tuple[str, ...]:
-    """Return the names that ``nx:`` accepts. Names that take numbers are followed by brackets."""
+    """Return the names that ``nx:`` accepts. Names of generators that take numbers end in ``(...)``."""
     return tuple(sorted([*_PLAIN, *(f"{name}(...)" for name in _SIZED)]))
 
 
@@ -381,7 +393,7 @@ def generate(spec: str) -> "nx.Graph[Any]":
     near = begun[0] if begun else nearest(name, known)
     raise AdapterError(
         f"unknown graph nx:{name}",
-        hint=f"did you mean nx:{near}?" if near else f"known: {', '.join(generators())}",
+        hint=f"did you mean nx:{near}?" if near else f"the graphs are {', '.join(generators())}",
     )
 
 
@@ -403,7 +415,7 @@ def _generate_sized(name: str, known: _Generator, written: str) -> "nx.Graph[Any
     except (OverflowError, ArithmeticError):
         cost = float("inf")
     if not cost <= LARGEST:
-        hint = f"about {LARGEST:,} nodes and edges are the limit"
+        hint = f"the limit is about {LARGEST:,} nodes and edges"
         raise AdapterError(f"nx:{name}({written}) would be too large", hint=hint)
     keywords = {"seed": 0} if known.seeded and len(numbers) < max(known.most, known.least + 1) else {}
     return _generated(name, known.function, tuple(numbers), keywords)
@@ -432,7 +444,7 @@ _FAULTS = (
     TypeError,
     ValueError,
 )
-"""Exceptions that the reader raises for invalid files, which it hardly validates."""
+"""Exceptions that NetworkX's reader raises for invalid files. The reader hardly validates the files."""
 
 
 def read_gexf(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
@@ -454,5 +466,5 @@ def read_gexf(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[
         hint = "the file may be incomplete, or in another format"
         raise fault(name, None, f"not GEXF: {detail}", hint) from None
     if None in graph:
-        raise fault(name, None, "not GEXF: a node has no id, or an edge no source or target")
+        raise fault(name, None, "not GEXF: a node has no id, or an edge has no source or target")
     return graph

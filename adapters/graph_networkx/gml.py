@@ -31,7 +31,7 @@ _LONGEST_INTEGER = 400
 
 @define
 class _Block:
-    """The pairs between two brackets: the values of each key in order, and the block's first line."""
+    """The key-value pairs between two brackets: the values of each key, in order. ``at`` is the opening bracket's offset."""
 
     at: int
     pairs: dict[str, list[Any]]
@@ -65,15 +65,15 @@ class _Reader:
             match = _TOKEN.match(text, at)
             if match is None:
                 if text[at] == '"':
-                    self.fail("a text is not closed", at, "the file may have been cut off")
-                self.fail(f"{text[at : at + 20]!r} is not a key, number, text or bracket", at)
+                    self.fail("a string is not closed", at, "the file may have been cut off")
+                self.fail(f"{text[at : at + 20]!r} is not a key, number, string or bracket", at)
             kind = match.lastgroup or ""
             if kind != "blank":
                 yield kind, match[kind], at
             at = match.end()
 
     def blocks(self) -> _Block:
-        """Return the file as a block. The parser is iterative, so only its own bound limits the depth."""
+        """Return the file's content as a block. The parser is not recursive; ``DEEPEST`` limits the nesting of brackets."""
         stack = [_Block(0, {})]
         key: str | None = None
         for kind, written, at in self.tokens():
@@ -83,7 +83,7 @@ class _Reader:
                 stack.pop()
             elif key is None:
                 if kind != "word":
-                    self.fail(f"a key is expected, not {written[:20]!r}", at)
+                    self.fail(f"expected a key, not {written[:20]!r}", at)
                 key = written
             else:
                 value: Any = _Block(at, {}) if kind == "open" else self.value(key, kind, written, at)
@@ -114,7 +114,7 @@ class _Reader:
                 return float(written)
             case _ if key in ("id", "label", "source", "target"):
                 return written
-        self.fail(f"invalid value of {key[:40]}: {written[:40]}", at, "a text needs double quotes")
+        self.fail(f"invalid value of {key[:40]}: {written[:40]}", at, "put text in double quotes")
 
     def plain(self, values: list[Any]) -> Any:
         """Return a key's single value; return a list if the key has several values or is marked as a list."""
@@ -140,7 +140,7 @@ class _Reader:
         if not values:
             self.fail(f"{what} has no {key}", block.at)
         if len(values) > 1 or not isinstance(values[0], str | int | float):
-            self.fail(f"the {key} of {what} must be a single number or text", block.at)
+            self.fail(f"the {key} of {what} must be a single number or string", block.at)
         return values[0]
 
     def graph(self) -> "nx.Graph[Any]":
@@ -172,7 +172,7 @@ class _Reader:
         return graph
 
     def nodes(self, top: _Block) -> dict[Any, tuple[Any, dict[str, Any]]]:
-        """Map each node's id to its name and attributes."""
+        """Return the name and the attributes of each node, by its id."""
         found: dict[Any, _Block] = {}
         for node in self.inside(top, "node"):
             id = self.one(node, "id", "a node")

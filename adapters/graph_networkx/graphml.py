@@ -1,12 +1,12 @@
-"""GraphML read in one pass, compatible with NetworkX but with line numbers in errors and limits for untrusted files.
+"""Reads GraphML in one pass. Unlike NetworkX's reader, it has line numbers in errors and limits for untrusted files.
 
-Unlike NetworkX's reader, this reader warns about nodes that are named only by edges, flattened nested graphs, and an ignored second
-graph. Defaults of keys are applied. Of yEd's extensions, labels, shapes and positions are read.
-Source of the format: graphml.graphdrawing.org, primer and specification 1.0.
+It warns about nodes that occur only in edges; it flattens nested graphs, with a warning, and ignores a second graph, with a
+warning. It applies the default values of keys, and reads yEd's extensions for labels, shapes and positions. Source of the
+format: graphml.graphdrawing.org, primer and specification 1.0.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NoReturn
 from xml.parsers import expat
 
@@ -48,11 +48,13 @@ class _Element:
     data: dict[str, Any] = field(factory=dict)
 
 
-def read_graphml(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
-    """Return the graph in ``data``; a multigraph if it has parallel edges. ``name`` is used in messages.
+def read_graphml(data: bytes | Iterable[bytes], name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
+    """Return the graph in ``data``. The result is a multigraph if ``data`` has parallel edges. ``name`` is used in messages.
 
-    Ids are strings. In a multigraph an edge's id becomes its key (as an integer if possible); otherwise its attribute ``id``.
-    Raises ``AdapterError``.
+    ``data`` is the complete content, or its consecutive pieces of at most 1 MiB, so that a large file need not be in memory.
+
+    Ids are strings. In a multigraph an edge's id becomes the edge's key (as an integer if possible); in other graphs it becomes the
+    attribute ``id``. Raises ``AdapterError``.
     """
     reader = _Reader(name, warn)
     parse_xml(data, name, reader.start, reader.end, reader.text, parser=reader.parser)
@@ -67,7 +69,10 @@ class _Reader:
     keys: dict[str, _Key] = field(factory=dict)
     nodes: dict[str, dict[str, Any]] = field(factory=dict)
     node_lines: dict[str, int] = field(factory=dict)
-    edges: list[tuple[str, str, _Element]] = field(factory=list)
+    edges: list[tuple[str, str, dict[str, Any], int, str | None]] = field(factory=list)
+    """Source, target, attributes, line and id of each edge."""
+    ids: dict[str, str] = field(factory=dict)
+    """Maps each node id to itself, so that edges share one string per id."""
     directed: bool = False
     graph_data: dict[str, Any] = field(factory=dict)
     graphs: int = 0
@@ -114,7 +119,10 @@ class _Reader:
             case "key":
                 self.start_key(attributes)
             case "hyperedge":
-                self.fail("hyperedges are not supported", "replace each by a node with an edge to each of its ends")
+                self.fail(
+                    "hyperedges are not supported",
+                    "replace each hyperedge with a node that has an edge to each of its ends",
+                )
             case "port":
                 self.warn_once("port", "ports are ignored")
                 self.skipping = 1
@@ -191,6 +199,7 @@ class _Reader:
                 "give each node its own id",
             )
         element = _Element("node", self.parser.CurrentLineNumber, attributes)
+        id = self.ids.setdefault(id, id)
         self.nodes[id], self.node_lines[id] = element.data, element.line
         self.open.append(element)
 
@@ -207,12 +216,14 @@ class _Reader:
                 f'leave out directed="{direction}", or change the graph\'s edgedefault',
             )
         element = _Element("edge", self.parser.CurrentLineNumber, attributes)
-        self.edges.append((attributes["source"], attributes["target"], element))
+        known = self.ids.setdefault
+        source, target = (known(end, end) for end in (attributes["source"], attributes["target"]))
+        self.edges.append((source, target, element.data, element.line, attributes.get("id") or None))
         self.open.append(element)
 
     def inside_graph(self, tag: str) -> None:
         if not self.open or self.open[-1].kind != "graph":
-            self.fail(f"a <{tag}> is outside of any <graph>")
+            self.fail(f"a <{tag}> is not inside a <graph>")
 
     # -- inside <data> and <default> --------------------------------------------------------------------------------
 
@@ -243,7 +254,7 @@ class _Reader:
                 self.key_open = (at, line, _Key(key.name, key.type, key.domain, self.value(key, text)))
             return
         if not self.open:
-            return  # the data belong to the file, not to a graph
+            return  # the data belongs to the file, not to a graph
         if (known := self.keys.get(id or "")) is None:
             near = nearest(id or "", self.keys)
             self.fail(
@@ -255,7 +266,7 @@ class _Reader:
             element.data.update(found)
             return
         if known.name in element.data:
-            self.fail(f'the {element.kind} has "{_cut(known.name)}" twice')
+            self.fail(f'the {element.kind} has the attribute "{_cut(known.name)}" twice')
         value = self.value(known, text)
         if value is not _ABSENT:
             element.data[known.name] = value
@@ -286,7 +297,7 @@ class _Reader:
         if not self.graphs:
             raise fault(self.name, None, "the file has no <graph>")
         nodes = self.nodes
-        unnamed = {end: element.line for s, t, element in reversed(self.edges) for end in (t, s) if end not in nodes}
+        unnamed = {end: line for s, t, _, line, _ in reversed(self.edges) for end in (t, s) if end not in nodes}
         if unnamed:
             some, line = next(reversed(unnamed.items()))
             self.warn(
@@ -296,10 +307,9 @@ class _Reader:
             if key.default is not _ABSENT:
                 for data in self.nodes.values() if key.domain in ("node", "all") else ():
                     data.setdefault(key.name, key.default)
-                for _, _, element in self.edges if key.domain in ("edge", "all") else ():
-                    element.data.setdefault(key.name, key.default)
-        pairs = {(s, t) if self.directed or s <= t else (t, s) for s, t, _ in self.edges}
-        parallel = len(pairs) < len(self.edges)
+                for _, _, data, *_ in self.edges if key.domain in ("edge", "all") else ():
+                    data.setdefault(key.name, key.default)
+        parallel = len({(s, t) if self.directed or s <= t else (t, s) for s, t, *_ in self.edges}) < len(self.edges)
         kinds = (nx.MultiGraph, nx.MultiDiGraph) if parallel else (nx.Graph, nx.DiGraph)
         graph: Any = kinds[self.directed]()
         graph.graph.update(self.graph_data)
@@ -307,25 +317,25 @@ class _Reader:
         if parallel:
             self.add_parallel(graph)
             return graph
-        for *_, element in self.edges:
-            if id := element.attributes.get("id"):
-                element.data["id"] = id
-        graph.add_edges_from((source, target, element.data) for source, target, element in self.edges)
+        for _, _, data, _, id in self.edges:
+            if id:
+                data["id"] = id
+        graph.add_edges_from((source, target, data) for source, target, data, *_ in self.edges)
         return graph
 
     def add_parallel(self, graph: Any) -> None:
         """Add the edges with their keys. An edge without a key gets the number that NetworkX would assign."""
-        for source, target, element in self.edges:
-            key: Any = element.attributes.get("id") or element.data.get("key")
+        for source, target, data, line, id in self.edges:
+            key: Any = id or data.get("key")
             if isinstance(key, str) and _INTEGER.fullmatch(key) and str(int(key)) == key:
                 key = int(key)
             if key is not None and graph.has_edge(source, target, key):
                 self.fail(
                     f'two edges from "{_cut(source)}" to "{_cut(target)}" have the id "{_cut(str(key))}"',
                     "give parallel edges different ids, or omit the ids",
-                    element.line,
+                    line,
                 )
-            graph.add_edges_from([(source, target, key, element.data)])
+            graph.add_edges_from([(source, target, key, data)])
 
 
 def _cut(text: str) -> str:

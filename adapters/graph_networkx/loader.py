@@ -1,4 +1,4 @@
-"""Load a graph from a file, a NetworkX generator or a program, with a report of the changes made.
+"""Load a graph from a file, a NetworkX generator or a NetworkX graph, with a report of the changes made.
 
 Files are read here and never passed to NetworkX by path, because NetworkX would unpack ``.gz`` files without a limit. Pickles are
 refused.
@@ -9,20 +9,26 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import networkx as nx
-from attrs import frozen
+from attrs import define, evolve, field
+from blake3 import blake3
 
 from ...lang.diagnostic import nearest
 from ..graph import AdapterError
-from .cleanup import Change, normalise, shortened
+from .load_report import Loaded, LoadReport
 
 if TYPE_CHECKING:
-    from .adapter import NetworkXAdapter
+    import networkx as nx
+
+    from .prepared_copy import CopyFolder
 
 LARGEST_FILE = 512 * 2**20
-"""Default of the maximum size of a graph file in bytes."""
+"""Default maximum size of a graph file in bytes. GraphML is read piece by piece; see ``LARGEST_STREAM``."""
+LARGEST_STREAM = 16 * 2**30
+"""Default maximum size of a GraphML file in bytes."""
+Progress: TypeAlias = Callable[[int, int], None]
+"""A function that is called while a file is read. It gets the number of bytes read so far and the file's size in bytes."""
 
 _SUFFIXES = {
     ".graphml": "graphml",
@@ -33,141 +39,125 @@ _SUFFIXES = {
     ".tsv": "tsv",
     ".tab": "tsv",
 }
-_READABLE = ".graphml, .gexf, .gml, .json (node-link), .csv or .tsv (edges), or nx:NAME for a graph of NetworkX's own"
-
-
-@frozen
-class LoadReport:
-    """The source of a loaded graph and the changes made while loading.
-
-    ``seconds``: time for reading and normalising. ``copied``: whether the given graph object was copied. ``format`` is "graphml",
-    "gml", "gexf", "json", "csv", "generator" or "networkx".
-    """
-
-    source: str
-    format: str
-    directed: bool
-    multi: bool
-    nodes: int
-    edges: int
-    seconds: float
-    raw: bool = False
-    copied: bool = False
-    changes: tuple[Change, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        """The graph's kind in words: "directed multigraph"."""
-        return f"{'directed' if self.directed else 'undirected'} {'multigraph' if self.multi else 'graph'}"
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """The changes and warnings to show to the user, one line each."""
-        return (*(change.message for change in self.changes), *self.warnings)
-
-    def as_lines(self) -> Iterator[str]:
-        """Yield the report as text lines."""
-        yield f"{self.source}: {self.kind} of {self.nodes:,} nodes and {self.edges:,} edges ({self.format})"
-        for change in self.changes:
-            yield f"{change.where}: {change.description} ({change.count:,})" + (
-                f"; {change.example}" if change.examples else ""
-            )
-        yield from (f"warning: {warning}" for warning in self.warnings)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the report as a JSON object."""
-        return {
-            "source": self.source,
-            "format": self.format,
-            "directed": self.directed,
-            "multi": self.multi,
-            "nodes": self.nodes,
-            "edges": self.edges,
-            "seconds": round(self.seconds, 3),
-            "raw": self.raw,
-            "copied": self.copied,
-            "changes": [
-                {
-                    "kind": change.kind,
-                    "where": change.where,
-                    "count": change.count,
-                    "says": change.description,
-                    "examples": [
-                        {"before": _brief(before), "after": _brief(after)} for before, after in change.examples
-                    ],
-                }
-                for change in self.changes
-            ],
-            "warnings": list(self.warnings),
-        }
-
-
-def _brief(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if len(value) <= 200 else value[:197] + "..."
-    if isinstance(value, list):
-        return [_brief(item) for item in value[:5]]
-    return value if isinstance(value, int | float | bool) or value is None else shortened(value)
-
-
-@frozen
-class Loaded:
-    """A graph behind the port, and the report of loading it."""
-
-    adapter: "NetworkXAdapter"
-    report: LoadReport
+_READABLE = ".graphml, .gexf, .gml, .json (node-link), .csv or .tsv (edges), or nx:NAME for a graph built into NetworkX"
 
 
 def load(
-    source: "nx.Graph[Any] | str | Path", *, raw: bool = False, strict: bool = False, largest: int = LARGEST_FILE
+    source: "nx.Graph[Any] | str | Path",
+    *,
+    raw: bool = False,
+    strict: bool = False,
+    largest: int | None = None,
+    copies: "CopyFolder | None" = None,
+    verify: bool = False,
+    progress: Progress | None = None,
 ) -> Loaded:
-    """Load the graph of ``source`` (file, ``nx:NAME`` or graph), with a report. See ``read_graph``, ``NetworkXAdapter``."""
+    """Load the graph of ``source`` (file, ``nx:NAME`` or graph), with a report. See ``read_graph``, ``NetworkXAdapter``.
+
+    ``copies`` is the folder of prepared copies (None: no copies are used). An unchanged file is opened from its copy; a large
+    file without a copy gets one. With ``strict``, copies are not used. With ``verify``, the file's content is read again even
+    if its size and time are unchanged.
+    """
     from .adapter import NetworkXAdapter
 
-    graph, report = read_graph(source, raw=raw, largest=largest)
+    is_file = isinstance(source, str | os.PathLike) and not (isinstance(source, str) and source.startswith("nx:"))
+    if is_file and copies is not None and not strict:
+        return _load_file(GraphFile(source, largest, progress), raw, copies, verify)
+    graph, report = read_graph(source, raw=raw, largest=largest, progress=progress)
     return Loaded(NetworkXAdapter(graph, name=report.source, strict=strict, told=report.messages), report)
 
 
+def _load_file(file: "GraphFile", raw: bool, copies: "CopyFolder", verify: bool) -> Loaded:
+    """Open a file's prepared copy, or load the file and keep a copy."""
+    from .adapter import NetworkXAdapter
+    from .prepared_copy import SourceFile, content_hash, copy_name
+    from .tables import computed
+
+    file.check()
+    format = file.format
+    kept = file.size >= copies.smallest and copies.is_usable()
+    found = None
+    if kept:
+        try:
+            before = SourceFile.of(file.path)
+            content = None if verify else copies.known_content(before)
+            if content is None:
+                content = content_hash(file.path)
+                if SourceFile.of(file.path) == before:
+                    copies.note_content(before, content)
+        except OSError as error:
+            raise _unreadable(file.name, error) from None
+        found = copies.open(copy_name(content, format, raw), file.name)
+    if found is not None:
+        report = evolve(found.report, notes=tuple(copies.notes))
+        adapter = NetworkXAdapter(found.graph, name=file.name, told=report.messages)
+        computed(found.graph).part("schema", lambda: found.schema)
+        return Loaded(adapter, report)
+    graph, report = _read_file(file, raw)
+    adapter = NetworkXAdapter(graph, name=file.name, told=report.messages)
+    if kept:
+        tables = computed(graph)
+        name = copy_name(file.digest.hexdigest(), format, raw)
+        copies.keep(name, graph, report, adapter.schema, (tables.nodes(graph), tables.edges(graph)))
+    return Loaded(adapter, evolve(report, notes=tuple(copies.notes)))
+
+
 def read_graph(
-    source: "nx.Graph[Any] | str | Path", *, raw: bool = False, largest: int = LARGEST_FILE
+    source: "nx.Graph[Any] | str | Path",
+    *,
+    raw: bool = False,
+    largest: int | None = None,
+    progress: Progress | None = None,
 ) -> "tuple[nx.Graph[Any], LoadReport]":
     """Return a graph with JSON ids and attributes, and a report of the changes made.
 
-    ``source``: a path, ``nx:NAME``, or a NetworkX graph. A file is GraphML, GEXF, GML, node-link JSON, or an edge list in CSV or
-    TSV, recognised by its suffix, else by its content. A graph object is never modified. If a tool left quotes or ``<SEP>`` in the
-    graph object, it is copied and the report says so; else it is used directly. ``raw`` keeps quotes, ``<SEP>`` and numbers written
-    as text. ``largest``: maximum size of a file in bytes. Raises ``AdapterError``.
+    ``source`` is a path, ``nx:NAME``, or a NetworkX graph. A file is GraphML, GEXF, GML, node-link JSON, or an edge list in CSV or TSV,
+    recognised by its suffix, else by its content. A graph object is never modified. If a tool left quotes or ``<SEP>`` in the graph
+    object, the object is copied, and the report says so; otherwise the object is used directly. ``raw`` keeps quotes, ``<SEP>`` and
+    numbers written as text. ``largest`` is the maximum size of a file in bytes (default: ``LARGEST_FILE``, for GraphML
+    ``LARGEST_STREAM``). ``progress`` receives the progress of reading GraphML. Raises ``AdapterError``.
     """
-    began = time.perf_counter()
-    warnings: list[str] = []
-    owned = True
-    if isinstance(source, nx.Graph):
-        graph, name, format, owned = source, str(source.graph.get("name") or "graph"), "networkx", False
-    elif isinstance(source, str) and source.startswith("nx:"):
+    if isinstance(source, str) and source.startswith("nx:"):
         from .formats import generate
 
-        graph, name, format = generate(source[3:]), source, "generator"
-    elif isinstance(source, str | os.PathLike):
-        path = Path(source)
-        name = str(source)
-        data = _bytes(path, name, largest)
-        format = _format(path, data, name)
-        graph = _reader(format)(data, name, warnings.append)
-        del data
-    else:
+        began = time.perf_counter()
+        return _normalised(generate(source[3:]), source, "generator", raw, [], began)
+    if isinstance(source, str | os.PathLike):
+        return _read_file(GraphFile(source, largest, progress), raw)
+    import networkx as nx
+
+    if not isinstance(source, nx.Graph):
         raise AdapterError(
-            f"a graph is a file, nx:NAME or a networkx graph, not {type(source).__name__}",
+            f"a graph must be a file, nx:NAME or a networkx graph, not {type(source).__name__}",
             hint="pass nx.Graph, nx.DiGraph, nx.MultiGraph or nx.MultiDiGraph",
         )
-    given = graph
+    name = str(source.graph.get("name") or "graph")
+    return _normalised(source, name, "networkx", raw, [], time.perf_counter(), owned=False)
+
+
+def _read_file(file: "GraphFile", raw: bool) -> "tuple[nx.Graph[Any], LoadReport]":
+    began = time.perf_counter()
+    warnings: list[str] = []
+    file.check()
+    format = file.format
+    content: Any = file.pieces() if format == "graphml" else b"".join(file.pieces())
+    graph = _reader(format)(content, file.name, warnings.append)
+    del content
+    return _normalised(graph, file.name, format, raw, warnings, began)
+
+
+def _normalised(
+    given: "nx.Graph[Any]", name: str, format: str, raw: bool, warnings: list[str], began: float, owned: bool = True
+) -> "tuple[nx.Graph[Any], LoadReport]":
+    from .cleanup import normalise
+
     try:
-        graph, changes, more = normalise(graph, raw=raw, owned=owned)
+        graph, changes, more = normalise(given, raw=raw, owned=owned)
     except AdapterError as error:
         raise AdapterError(f"{name}: {error.message}", hint=error.hint) from None
     copied = not owned and graph is not given
     if copied:
-        warnings.append("the graph was copied and cleaned; later changes of your graph do not reach the copy")
+        warnings.append("the graph was copied and cleaned; later changes to your graph do not affect the copy")
     report = LoadReport(
         source=name,
         format="csv" if format == "tsv" else format,
@@ -184,7 +174,7 @@ def read_graph(
     return graph, report
 
 
-def _reader(format: str) -> "Callable[[bytes, str, Callable[[str], None]], nx.Graph[Any]]":
+def _reader(format: str) -> "Callable[[Any, str, Callable[[str], None]], nx.Graph[Any]]":
     match format:
         case "graphml":
             from .graphml import read_graphml
@@ -208,31 +198,91 @@ def _reader(format: str) -> "Callable[[bytes, str, Callable[[str], None]], nx.Gr
             return lambda data, name, warn: read_edges(data, name, warn, kind=format)
 
 
-def _bytes(path: Path, name: str, largest: int) -> bytes:
-    """Return the file's content. Only regular files are opened, because a pipe could block and a device may never end."""
-    try:
-        about = path.stat()
-        if stat.S_ISDIR(about.st_mode):
-            raise AdapterError(f"{name}: a folder, not a graph", hint="name a file in it")
-        if not stat.S_ISREG(about.st_mode):
-            raise AdapterError(f"{name}: not a regular file", hint="save the graph in a file first")
-        if about.st_size > largest:
-            raise _too_large(name, largest)
-        with path.open("rb") as file:
-            data = file.read(largest + 1)
-    except FileNotFoundError:
-        raise AdapterError(f"{name}: the file does not exist", hint=_path_hint(path, name)) from None
-    except PermissionError:
-        raise AdapterError(f"{name}: no permission to read it", hint="change its permissions, or copy it") from None
-    except (OSError, ValueError) as error:
-        # A ValueError is raised for a file name with a zero byte.
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise AdapterError(f"{name}: can't be read: {why.lower()}") from None
-    if len(data) > largest:
-        raise _too_large(name, largest)
-    if not data.strip():
-        raise AdapterError(f"{name}: the file is empty", hint="write or fetch it again")
-    return data
+_PIECE = 2**20
+
+
+@define
+class GraphFile:
+    """A graph file, read piece by piece. ``digest`` is the hash of the pieces read so far. ``size`` is in bytes and set by ``check``."""
+
+    source: "str | os.PathLike[str]"
+    largest: int | None = None
+    progress: Progress | None = None
+    digest: Any = field(factory=lambda: blake3(max_threads=1))
+    size: int = 0
+    _head: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's path as it was given."""
+        return str(self.source)
+
+    @property
+    def path(self) -> Path:
+        """The file's path."""
+        return Path(self.source)
+
+    def check(self) -> None:
+        """Raise ``AdapterError`` if the file can't be read. Only regular files are opened: others may block or never end."""
+        name = self.name
+        try:
+            about = self.path.stat()
+            self.size = about.st_size
+            if stat.S_ISDIR(about.st_mode):
+                raise AdapterError(f"{name}: a folder, not a graph", hint="name a file in it")
+            if not stat.S_ISREG(about.st_mode):
+                raise AdapterError(f"{name}: not a regular file", hint="save the graph in a file first")
+            if self.largest is not None and about.st_size > self.largest:
+                raise _too_large(name, self.largest)
+            with self.path.open("rb") as file:
+                self._head = file.read(_PIECE)
+        except FileNotFoundError:
+            raise AdapterError(f"{name}: the file does not exist", hint=_path_hint(self.path, name)) from None
+        except PermissionError:
+            raise AdapterError(f"{name}: no permission to read it", hint="change its permissions, or copy it") from None
+        except (OSError, ValueError) as error:
+            raise _unreadable(name, error) from None
+        if not self._head.strip() and about.st_size <= _PIECE:
+            raise AdapterError(f"{name}: the file is empty", hint="write or fetch it again")
+        if about.st_size > self.limit:
+            raise _too_large(name, self.limit)
+
+    @property
+    def format(self) -> str:
+        """The format, recognised by the suffix or else by the content. Call ``check`` first. Raises ``AdapterError``."""
+        return _format(self.path, self._head or b"", self.name)
+
+    @property
+    def limit(self) -> int:
+        """The maximum size of the file in bytes."""
+        if self.largest is not None:
+            return self.largest
+        return LARGEST_STREAM if self.format == "graphml" else LARGEST_FILE
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the content in pieces. Raises ``AdapterError``, also if the file grows too large while it is read."""
+        done, limit = 0, self.limit
+        if self.progress is not None:
+            self.progress(0, self.size)
+        try:
+            with self.path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                while piece := file.read(_PIECE):
+                    done += len(piece)
+                    if done > limit:
+                        raise _too_large(self.name, limit)
+                    self.digest.update(piece)
+                    yield piece
+                    if self.progress is not None:
+                        self.progress(done, max(size, done))
+        except OSError as error:
+            raise _unreadable(self.name, error) from None
+
+
+def _unreadable(name: str, error: OSError | ValueError) -> AdapterError:
+    # A ValueError is raised for a file name with a zero byte.
+    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return AdapterError(f"{name}: can't be read: {why.lower()}")
 
 
 def _too_large(name: str, largest: int) -> AdapterError:
@@ -240,7 +290,7 @@ def _too_large(name: str, largest: int) -> AdapterError:
 
 
 def _path_hint(path: Path, name: str) -> str:
-    """Return a hint for a missing path that names a similar file or a generator."""
+    """Return the hint for a path that does not exist: a similar file or generator; if there is none, the formats."""
     from .formats import generators
 
     try:
@@ -252,7 +302,7 @@ def _path_hint(path: Path, name: str) -> str:
         return f"did you mean {path.with_name(stems[near])}?"
     if not path.suffix and (known := nearest(name, (known.partition("(")[0] for known in generators()))):
         return f"did you mean nx:{known}?"
-    return f"a graph is {_READABLE}"
+    return f"a graph can be {_READABLE}"
 
 
 _PACKED = {
@@ -288,4 +338,4 @@ def _format(path: Path, data: bytes, name: str) -> str:
     if head.startswith((b"graph", b"Creator", b"#")) and b"[" in head:
         return "gml"
     what = "binary data" if b"\x00" in head else f"the suffix {suffix!r}" if suffix else "no suffix"
-    raise AdapterError(f"{name}: unknown graph format ({what})", hint=f"a graph is {_READABLE}")
+    raise AdapterError(f"{name}: unknown graph format ({what})", hint=f"a graph can be {_READABLE}")

@@ -1,10 +1,10 @@
 """``WALK``, ``SUBGRAPH`` and ``CONNECT``: the neighbourhood of nodes, and the edges between two sets of nodes.
 
-Results have a fixed order: nodes nearest first, then in adjacency order; edges in the graph's own order. If a cap cuts a search,
-the partial result is returned and the cap is reported.
+Results have a fixed order. Nodes are sorted by distance, nearest first, then in adjacency order; edges are in the graph's own
+order. If a cap ends a search early, the partial result is returned and the cap is reported.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -13,13 +13,14 @@ from ...lang.trees.conditions import Condition
 from ..graph import DEFAULT_CAPS, Caps, Direction, GraphResult, Item, NodeId
 from .find import MISSING, find_node, predicate_of
 from .find_plan import fields_of
-from .rows import Deadline, Items, edge_item, node_item
+from .left_out import Counter, counter_of
+from .rows import Deadline, Items, edge_item, edge_readers, node_id, node_item
 from .tables import computed
 
 _CHUNK = 4096
 _ENDS = ("source", "target")
 Row = tuple[Any, Any, Any, Any]
-"""Source, target, key (None if the graph has no keys) and attributes, as conditions on edges read them."""
+"""An edge as conditions read it: source, target, key (None if the graph has no keys) and attributes."""
 
 
 def resolved(graph: Any, ids: Iterable[NodeId]) -> list[Any]:
@@ -36,20 +37,34 @@ def walk(
     via: Condition | None = None,
     depth: int = 1,
     direction: Direction = "out",
+    trace: bool = False,
     caps: Caps = DEFAULT_CAPS,
 ) -> GraphResult:
     """Return the nodes reached in 1 to ``depth`` edges that satisfy ``via``; see ``GraphAdapter.walk``."""
     deadline = Deadline.of(caps)
     origin = resolved(graph, starts)
-    reached, examined, hit = _spread(graph, origin, _Edges(graph, via), depth, direction, caps.max_results, deadline)
-    found = reached[len(origin) :]
+    places = computed(graph).nodes(graph).positions if trace else None
+    reached, examined, hit = _spread(
+        graph, origin, _Edges(graph, via), depth, direction, caps.max_results, deadline, places
+    )
+    found = list(reached)[len(origin) :]
     attributes = graph.nodes
-    items = Items(found, lambda node: node_item(node, attributes[node]))
-    return GraphResult(items, hit, "adjacency", examined)
+
+    def build(node: Any) -> Item:
+        item = node_item(node, attributes[node])
+        if trace:
+            for name in ("depth", "parent"):
+                if name in item:
+                    item[f"attr.{name}"] = item.pop(name)
+            item["depth"], parent = reached[node]
+            item["parent"] = node_id(parent)
+        return item
+
+    return GraphResult(Items(found, build), hit, "adjacency", examined)
 
 
 def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> GraphResult:
-    """Return one item with the nodes within ``radius`` of a center and the edges between them; no item if no center exists.
+    """Return one item: the nodes within ``radius`` of a center and the edges between them. No item if all centers are unknown.
 
     The item has at most ``caps.max_results`` nodes and as many edges. See ``GraphAdapter.subgraph``.
     """
@@ -58,7 +73,8 @@ def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps =
     if not origin:
         return GraphResult([], used="adjacency")
     room = max(0, caps.max_results - len(origin))
-    nodes, examined, hit = _spread(graph, origin, _Edges(graph, None), radius, "both", room, deadline)
+    reached, examined, hit = _spread(graph, origin, _Edges(graph, None), radius, "both", room, deadline)
+    nodes = list(reached)
     if len(nodes) > caps.max_results:
         nodes, hit = nodes[: caps.max_results], _with(hit, "max_results")
     inside = set(nodes)
@@ -86,7 +102,7 @@ def connect(
 ) -> GraphResult:
     """Return the edges between two sets of nodes, in both directions, in graph order; see ``GraphAdapter.connect``."""
     deadline = Deadline.of(caps)
-    predicate = None if via is None else predicate_of(graph, "edges", via)
+    test = _Test(graph, via)
     rows = _edges_between(graph, set(resolved(graph, left)), set(resolved(graph, right)))
     found: list[Row] = []
     examined = 0
@@ -95,7 +111,7 @@ def connect(
         if not chunk:
             break
         examined += len(chunk)
-        found += chunk if predicate is None else predicate.select(chunk)
+        found += test.select(chunk)
     hit = _with((), "max_results") if len(found) > caps.max_results else ()
     items = Items(found[: caps.max_results], lambda row: edge_item(*row))
     return GraphResult(items, _with(hit, "timeout_s") if deadline.hit else hit, "adjacency", examined)
@@ -112,28 +128,56 @@ def _spread(
     direction: Direction,
     room: int,
     deadline: Deadline,
-) -> tuple[list[Any], int, tuple[str, ...]]:
-    """Return the nodes, the number of edges examined, and the caps hit.
+    places: Mapping[Any, int] | None = None,
+) -> tuple[dict[Any, tuple[int, Any]], int, tuple[str, ...]]:
+    """Return the reached nodes, each with its distance and its predecessor; the number of edges examined; and the caps hit.
 
-    The nodes are ``origin`` and at most ``room`` nodes around ``origin``, nearest first.
+    The nodes are ``origin`` and at most ``room`` nodes around ``origin``, nearest first. If several nodes can be the
+    predecessor of a node, the one with the first position in ``places`` is chosen; without ``places``, any of them.
     """
-    reached = dict.fromkeys(origin)
+    reached: dict[Any, tuple[int, Any]] = dict.fromkeys(origin, (0, None))
     frontier, examined = origin, 0
-    for _ in range(depth):
+    for level in range(1, depth + 1):
         following: list[Any] = []
-        for end, seen in edges.ends(frontier, direction):
+        full = False
+        for end, start, seen in edges.ends(frontier, direction):
             examined += seen
             if end is not None and end not in reached:
-                if len(reached) - len(origin) >= room:
-                    return list(reached), examined, ("max_results",)
-                reached[end] = None
-                following.append(end)
+                full = full or len(reached) - len(origin) >= room
+                if full and places is None:
+                    return reached, examined, ("max_results",)
+                if not full:
+                    reached[end] = (level, start)
+                    following.append(end)
+            elif end is not None and places is not None and reached[end][0] == level:
+                reached[end] = (level, min(start, reached[end][1], key=places.__getitem__))
             if examined % 256 == 0 and deadline.passed():
-                return list(reached), examined, ("timeout_s",)
+                return reached, examined, ("timeout_s",)
+        if full:
+            return reached, examined, ("max_results",)
         if not following:
             break
         frontier = following
-    return list(reached), examined, ()
+    return reached, examined, ()
+
+
+class _Test:
+    """A condition on edges. Counts the edges that it leaves out because of the types of their values, each edge once."""
+
+    def __init__(self, graph: Any, via: Condition | None) -> None:
+        self._predicate: Predicate | None = None
+        self._left_out: Counter | None = None
+        if via is not None:
+            self._predicate = predicate = predicate_of(graph, "edges", via)
+            self._left_out = counter_of(via, edge_readers(graph), lambda: predicate, once=True)
+
+    def select(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return the rows that satisfy the condition."""
+        if self._predicate is None:
+            return rows
+        if self._left_out is not None:
+            self._left_out(rows)
+        return self._predicate.select(rows)
 
 
 class _Edges:
@@ -141,30 +185,31 @@ class _Edges:
 
     def __init__(self, graph: Any, via: Condition | None) -> None:
         self._graph = graph
-        self._predicate: Predicate | None = None if via is None else predicate_of(graph, "edges", via)
+        self._test = None if via is None else _Test(graph, via)
         # In an undirected graph, conditions treat the end that was added first as the source, whatever the walking direction.
         turned = via is not None and not graph.is_directed() and any(at.path[0] in _ENDS for at in fields_of(via))
         self._place = {node: at for at, node in enumerate(graph)} if turned else None
 
-    def ends(self, frontier: Iterable[Any], direction: Direction) -> Iterator[tuple[Any, int]]:
-        """Yield the nodes one edge away, in order and with repetitions, each with the number of edges examined to find it.
+    def ends(self, frontier: Iterable[Any], direction: Direction) -> Iterator[tuple[Any, Any, int]]:
+        """Yield the nodes one edge away from ``frontier``, in order and with repetitions.
 
-        If the node is None, the edges were examined without a result.
+        Each node comes with its predecessor and the number of edges examined (1). If the edge does not satisfy the condition,
+        None is yielded in place of the node.
         """
         steps = self._steps(frontier, direction)
-        if self._predicate is None:
-            for end, _ in steps:
-                yield end, 1
+        if self._test is None:
+            for end, start, _ in steps:
+                yield end, start, 1
             return
         # Start with small batches: a cap may end the walk early.
         size = 64
         while batch := list(islice(steps, size)):
             size = min(_CHUNK, 2 * size)
-            hold = {id(row) for row in self._predicate.select([row for _, row in batch])}
-            for end, row in batch:
-                yield (end if id(row) in hold else None), 1
+            hold = {id(row) for row in self._test.select([row for _, _, row in batch])}
+            for end, start, row in batch:
+                yield (end if id(row) in hold else None), start, 1
 
-    def _steps(self, frontier: Iterable[Any], direction: Direction) -> Iterator[tuple[Any, Row]]:
+    def _steps(self, frontier: Iterable[Any], direction: Direction) -> Iterator[tuple[Any, Any, Row]]:
         graph = self._graph
         if not graph.is_directed():
             sides: list[tuple[Any, bool]] = [(graph.adj, True)]
@@ -179,7 +224,7 @@ class _Edges:
                         forward = self._place[node] <= self._place[end]
                     first, second = (node, end) if forward else (end, node)
                     for key, attributes in pairs:
-                        yield end, (first, second, key, attributes)
+                        yield end, node, (first, second, key, attributes)
 
 
 def _edges_between(graph: Any, left: set[Any], right: set[Any]) -> Iterator[Row]:

@@ -1,135 +1,39 @@
-"""``FIND paths``: evaluates the conditions (start, end, intermediate nodes and edges) and returns the resulting items."""
+"""``FIND paths``: chooses the search, evaluates the conditions (start, end, nodes and edges) and returns the resulting items."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 from attrs import define, field, frozen
 
-from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, compiled, evaluate, look_up
-from ...lang.trees import walk
-from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest
-from ..graph import Caps, GraphResult, NodeId, Plan
-from .find import plan_of, positions_of, predicate_of
-from .find_plan import operands_of
+from ...lang.evaluate.conditions import Predicate, compiled
+from ...lang.evaluate.conditions.values import uncounted
+from ...lang.trees.conditions import Condition, Value
+from ..graph import Caps, Direction, GraphResult, NodeId
+from .edge_costs import EdgeCosts, cached_costs, live_costs
+from .find import count_types, positions_of, predicate_of
+from .left_out import counter_of, with_name
+from .longer_paths import has_longer_path
 from .neighbourhood import resolved
+from .path_conditions import PathParts, both, order_of, parts_of, path_readers
 from .paths import Block, Endpoints, Filter, Shortest, search_paths
-from .rows import Deadline, Items, edge_item, edge_readers, node_id, node_readers, path_item, plain
-from .tables import Computed
-
-# Parts of a path condition that can be checked early: conditions on the path's ends, length, nodes and edges.
-# Only operands of the outermost AND are recognised. Every path found is checked against the full condition, so a part that is not
-# recognised costs time but never changes the result.
-
-
-@frozen
-class PathParts:
-    """The parts of a condition. ``starts`` and ``ends`` are conditions on the path's end nodes, ``nodes`` and ``edges``
-    conditions on every node and every edge, ``lengths`` conditions on the length alone."""
-
-    starts: Condition | None = None
-    ends: Condition | None = None
-    nodes: Condition | None = None
-    edges: Condition | None = None
-    lengths: tuple[Condition, ...] = field(default=())
-
-    def allows(self, length: int) -> bool:
-        """Return whether a path of ``length`` edges may satisfy the condition."""
-        return all(evaluate(condition, lambda _: length) is True for condition in self.lengths)
-
-    def longest(self) -> int | None:
-        """Return the greatest length that may satisfy the condition; None if the length is not bounded."""
-        numbers = [0.0]
-        for condition in self.lengths:
-            for node in walk(condition):
-                if isinstance(node, Constant) and isinstance(node.value, int | float) and math.isfinite(node.value):
-                    numbers.append(node.value)
-        last = math.floor(max(numbers)) + 1  # the result for lengths changes only at a number in the condition
-        return None if self.allows(last) else last
-
-
-def both(left: Condition | None, right: Condition | None) -> Condition | None:
-    """Return the conjunction of both conditions. None means a condition that is always true."""
-    if left is None or right is None:
-        return left or right
-    return And((left, right))
-
-
-def parts_of(where: Condition | None) -> PathParts:
-    """Split a condition on paths into its parts."""
-    parts = PathParts()
-    for operand in operands_of(where):
-        fields = [node for node in walk(operand) if isinstance(node, Field)]
-        prefixes = {(at.path[0] if at.path else "", at.quantifier) for at in fields}
-        if prefixes == {("source", None)}:
-            parts = attrs.evolve(parts, starts=both(parts.starts, _without_prefix(operand)))
-        elif prefixes == {("target", None)}:
-            parts = attrs.evolve(parts, ends=both(parts.ends, _without_prefix(operand)))
-        elif prefixes == {("length", None)}:
-            parts = attrs.evolve(parts, lengths=(*parts.lengths, operand))
-        elif isinstance(operand, Comparison | NullTest) and fields and fields[0].quantifier in ("all", "none"):
-            each = _without_prefix(operand)
-            if fields[0].quantifier == "none":
-                each = Not(each)
-            if fields[0].path[0] == "node":
-                parts = attrs.evolve(parts, nodes=both(parts.nodes, each))
-            else:
-                parts = attrs.evolve(parts, edges=both(parts.edges, each))
-    return parts
-
-
-def _without_prefix(condition: Condition) -> Condition:
-    """Return the condition with the first name removed from its fields; a field ``source`` or ``target`` alone becomes ``id``."""
-    if isinstance(condition, Not):
-        return Not(_without_prefix(condition.operand))
-    if isinstance(condition, Comparison | NullTest):
-        assert isinstance(condition.left, Field)  # noqa: S101  # conditions come bound
-        return attrs.evolve(condition, left=Field(condition.left.path[1:] or ("id",)))
-    return attrs.evolve(condition, operands=tuple(_without_prefix(operand) for operand in condition.operands))
-
-
-def path_readers(graph: Any) -> Any:
-    """Return the field readers for rows ``(nodes, edges)``; an edge is ``(source, target, key, attributes)``."""
-    of_node, of_edge, attributes = node_readers(graph), edge_readers(graph), graph.nodes
-
-    def read(at: Field) -> Reader:
-        first, rest = at.path[0], at.path[1:]
-        if at.quantifier is not None:
-            if first == "node":
-                node = of_node(Field(rest))
-                return Reader((0,), function=lambda nodes: [node.read(each, attributes[each]) for each in nodes])
-            edge = of_edge(Field(rest))
-            return Reader((1,), function=lambda edges: [edge.read(*each) for each in edges])
-        if first in ("source", "target"):
-            end, inner = (0 if first == "source" else -1), of_node(Field(rest or ("id",)))
-            return Reader((0,), function=lambda nodes: inner.read(nodes[end], attributes[nodes[end]]))
-        if at.path == ("length",):
-            return Reader((1,), function=len)
-        if at.path == ("nodes",):
-            return Reader((0,), function=lambda nodes: [node_id(node) for node in nodes])
-        if first == "edges":
-            return Reader(
-                (1,), function=lambda edges: look_up({"edges": [edge_item(*each) for each in edges]}, at.path)
-            )
-        if first in ("node", "edge"):
-            raise ConditionError(f"{'.'.join(at.path)} must follow ANY, ALL or NONE")
-        return Reader((0,), function=lambda nodes: None)
-
-    return read
-
+from .ranked_paths import RankedPath, RankedSearch
+from .rows import Deadline, Items, edge_item, edge_readers, node_readers, path_item, plain
+from .stale import warn_stale
+from .tables import Adjacency, Computed, forget
 
 _FEW = 64
-_ESTIMATED = 3
-"""Path length from which on the number of shortest paths is estimated."""
 
 
 @frozen
 class PathQuery:
     """A ``FIND paths`` query. ``starts`` and ``ends`` are ids, a condition on nodes, or None for any node.
 
-    ``max_length`` is the value of MAXLEN. If it is None, the cap applies; the length of shortest paths is then unbounded.
+    ``max_length`` is the maximum length. If it is None, the cap is the maximum length, but the length of shortest paths is
+    unbounded. If ``capped`` is true, ``max_length`` is a cap: the result is incomplete if it lacks longer paths. ``count`` is
+    the number of shortest paths to return for each pair; None means all paths with the smallest length or cost. ``cost`` is the
+    value that is computed for each edge as its cost.
     """
 
     starts: Sequence[NodeId] | Condition | None = None
@@ -139,14 +43,18 @@ class PathQuery:
     shortest: bool = False
     limit: int | None = None
     max_length: int | None = None
+    count: int | None = None
+    cost: Value | None = None
+    direction: Direction = "out"
+    capped: bool = False
 
 
 class _Late(Exception):
-    """The time limit passed before the graph's tables were built."""
+    """Raised if the time limit passes before the graph's tables are built."""
 
 
 def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> GraphResult:
-    """Find paths. The time limit includes the building of the tables for the first search. Raises ``ConditionError``."""
+    """Find paths. The time limit includes building the tables for the first search. Raises ``ConditionError``."""
     deadline = Deadline.of(caps)
 
     def look() -> None:
@@ -158,48 +66,62 @@ def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict:
         kept.incoming(graph, look)
     except _Late:
         return GraphResult((), ("timeout_s",), "tables of the graph (not yet complete)")
+    parts = parts_of(query.where)
+    if query.count is not None or query.cost is not None or (query.shortest and parts.increasing):
+        try:
+            return _find_ranked(graph, kept, query, caps, strict, deadline)
+        except _Late:
+            return GraphResult((), ("timeout_s",), "costs of the edges (not yet complete)")
     return _find_paths(graph, kept, query, caps, strict, deadline)
+
+
+def _adjacencies(graph: Any, kept: Computed, direction: Direction) -> tuple[Adjacency, Adjacency]:
+    """Return the edges that a path may follow from each node, and those by which a path may reach each node."""
+    if direction == "both":
+        return kept.either(graph), kept.either(graph)
+    if direction == "in":
+        return kept.incoming(graph), kept.outgoing(graph)
+    return kept.outgoing(graph), kept.incoming(graph)
 
 
 def _find_paths(
     graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool, deadline: Deadline
 ) -> GraphResult:
-    predicate, parts = _prepared(graph, kept, query.where)
-    starts = _ends(graph, kept, query.starts, parts.starts, deadline, strict)
-    ends = _ends(graph, kept, query.ends, parts.ends, deadline, strict)
+    predicate, parts = prepared(graph, kept, query.where)
+    forward, incoming = _adjacencies(graph, kept, query.direction)
+    order = order_of(graph, kept, parts)
+    starts = _ends(graph, kept, query.starts, "source", parts.starts, deadline, strict)
+    ends = _ends(graph, kept, query.ends, "target", parts.ends, deadline, strict)
     everywhere = np.arange(len(kept.nodes(graph)), dtype=np.int32)
     points = Endpoints(everywhere if starts.at is None else starts.at, ends.at)
     size = len(kept.nodes(graph))
-    lengths, too_long = ([], False) if query.shortest else lengths_of(parts, _longest(query, caps), size)
-    nodes = None if parts.nodes is None else Filter(kept.nodes(graph), predicate_of(graph, "nodes", parts.nodes))
-    over = both(query.via, parts.edges)
-    edges = None if over is None else Filter(kept.edges(graph), predicate_of(graph, "edges", over))
-    backward = None if ends.at is None else kept.incoming(graph)
-    keep = _path_filter(graph, predicate, starts.holds, ends.holds)
-    search = Shortest(points, kept.outgoing(graph), kept.incoming(graph), nodes, edges, deadline)
+    lengths, beyond = ([], None) if query.shortest else lengths_of(parts, longest_caps(query, caps), size)
+    nodes, edges = _filters(graph, kept, query, parts)
+    backward = None if ends.at is None else incoming
+    keep = path_filter(graph, predicate, query.where, starts.holds, ends.holds)
+    search = Shortest(points, forward, incoming, nodes, edges, deadline)
 
     def longer(lengths: Sequence[int], starts: Any) -> Iterator[Block]:
         some = points if starts is None else Endpoints(starts, points.ends)
-        return search_paths(some, kept.outgoing(graph), backward, lengths, nodes, edges, deadline)
+        return search_paths(some, forward, backward, lengths, nodes, edges, deadline, order)
 
-    each = _EachPair(graph, kept, search, parts, keep, longer, min(query.max_length or size, max(size - 1, 0)))
+    most_edges = max(size - 1, 0) if query.max_length is None else min(query.max_length, max(size - 1, 0))
+    each = _EachPair(graph, kept, search, parts, keep, longer, most_edges, query.capped)
     blocks = each.blocks() if query.shortest else longer(lengths, None)
     cap = min(caps.max_paths, caps.max_results)
     most = cap if query.limit is None else min(query.limit, cap)
-    found, examined = _first_paths(graph, kept, blocks, None if query.shortest else keep, most + 1)
-    capped = len(found) > cap and (query.limit is None or query.limit > cap)
+    found, examined = first_paths(graph, kept, blocks, None if query.shortest else keep, most + 1)
     hit = []
-    if too_long:
-        hit.append("max_path_length")
-    if capped:
+    if len(found) > cap and (query.limit is None or query.limit > cap):
         hit.append("max_paths" if caps.max_paths <= caps.max_results else "max_results")
-    if each.cut and query.shortest:
-        hit.append("MAXLEN")
-    asked_for = query.shortest or query.max_length is not None or parts.lengths or query.limit == 0
-    if not (found or hit or deadline.hit or asked_for) and lengths and search.has_more(lengths[-1]):
-        hit.append("max_path_length")
     if deadline.hit:
         hit.append("timeout_s")
+    capped = query.capped or (query.max_length is None and not query.shortest)
+    if capped and not hit and (query.limit is None or len(found) < query.limit):
+        cut = each.cut
+        if not query.shortest and beyond is not None:
+            cut = has_longer_path(points, forward, incoming, beyond - 1, nodes, edges, order, deadline)
+        hit += ["max_path_length"] if cut else []
     used = f"paths from {starts.used} to {ends.used}"
     return GraphResult(
         Items(found[:most], lambda row: path_item(row[0], [edge_item(*edge) for edge in row[1]])),
@@ -209,8 +131,128 @@ def _find_paths(
     )
 
 
-def _prepared(graph: Any, kept: Computed, where: Condition | None) -> tuple[Predicate | None, PathParts]:
-    """Return the condition as a predicate over rows ``(nodes, edges)``, and the parts that are checked early."""
+def _filters(graph: Any, kept: Computed, query: PathQuery, parts: PathParts) -> tuple[Filter | None, Filter | None]:
+    """Return a filter for the nodes, and a filter for the edges, that may be on a path."""
+    over = both(query.via, parts.edges)
+    nodes = None if parts.nodes is None else Filter(kept.nodes(graph), predicate_of(graph, "nodes", parts.nodes))
+    if over is None:
+        return nodes, None
+    via = query.via or over
+    left_out = counter_of(query.via, edge_readers(graph), lambda: predicate_of(graph, "edges", via))
+    return nodes, Filter(kept.edges(graph), predicate_of(graph, "edges", over), left_out)
+
+
+def _find_ranked(
+    graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool, deadline: Deadline
+) -> GraphResult:
+    """Find the cheapest paths of each pair. Raises ``UnusableValue``.
+
+    The costs of the paths found are compared with the live graph. If they differ, attributes were written without NetworkX's
+    methods: the cache is discarded with a warning, and the search is repeated.
+    """
+    costs, live = None, None
+    if query.cost is not None:
+
+        def look() -> None:
+            if deadline.passed():
+                raise _Late
+
+        costs = cached_costs(graph, kept, query.cost, look)
+        live = live_costs(graph, query.cost)
+    parts = parts_of(query.where)
+    total = None if live is None else lambda rows: _sum(live(rows))
+    predicate = None
+    if query.where is not None:
+        predicate = compiled(query.where, path_readers(graph, total), arity=2, plain=plain)
+    starts = _ends(graph, kept, query.starts, "source", parts.starts, deadline, strict)
+    ends = _ends(graph, kept, query.ends, "target", parts.ends, deadline, strict)
+    size = len(kept.nodes(graph))
+    everywhere = np.arange(size, dtype=np.int32)
+    nodes, edges = _filters(graph, kept, query, parts)
+    unused = 0
+    if costs is not None:
+        unused = costs.check(kept.edges(graph), lambda at: _allowed(edges, at))
+    keep = path_filter(graph, predicate, query.where, starts.holds, ends.holds, total)
+    forward, backward = _adjacencies(graph, kept, query.direction)
+    bounds = [each for each in (query.max_length, parts.longest()) if each is not None and each < size - 1]
+    dearest = parts.dearest() if costs is not None else None
+
+    def accepts(path: RankedPath) -> bool:
+        return keep is None or bool(keep(_rows_of_path(graph, kept, path)))
+
+    search = RankedSearch(
+        Endpoints(everywhere if starts.at is None else starts.at, ends.at),
+        forward,
+        backward,
+        accepts,
+        deadline,
+        query.count,
+        None if costs is None else costs.exact,
+        frozenset() if costs is None else frozenset((*costs.nulls.tolist(), *costs.faults)),
+        nodes,
+        edges,
+        order_of(graph, kept, parts),
+        min(bounds, default=None),
+        None if dearest is None or costs is None else dearest << costs.bits,
+    )
+    cap = min(caps.max_paths, caps.max_results)
+    most = cap if query.limit is None else min(query.limit, cap)
+    found = search.first(most + 1)
+    if costs is not None and live is not None and _is_stale(graph, kept, found[:most], costs, live):
+        warn_stale()
+        forget(graph)
+        return _find_ranked(graph, Computed(), query, caps, strict, deadline)
+    hit = []
+    if len(found) > cap and (query.limit is None or query.limit > cap):
+        hit.append("max_paths" if caps.max_paths <= caps.max_results else "max_results")
+    if deadline.hit:
+        hit.append("timeout_s")
+    if query.capped and not hit and search.cut:
+        with uncounted():  # these paths were counted already
+            more = attrs.evolve(search, longest=parts.longest(), examined=0).first(most)
+        if deadline.hit or [path.key for path in more] != [path.key for path in found[:most]]:
+            hit.append("max_path_length")
+    by = "cost" if costs is not None else "length"
+    used = f"paths from {starts.used} to {ends.used}, by {by}"
+    items = [_ranked_item(graph, kept, path, costs) for path in found[:most]]
+    return GraphResult(items, tuple(hit), used, search.examined, unused_edges=unused)
+
+
+def _allowed(edges: Filter | None, positions: Any) -> Any:
+    return np.ones(len(positions), np.bool_) if edges is None else edges.allowed(positions)
+
+
+def _sum(costs: Sequence[Any]) -> Any:
+    return None if None in costs else sum(costs)
+
+
+def _rows_of_path(graph: Any, kept: Computed, path: RankedPath) -> "list[Row]":
+    names, table = kept.nodes(graph).nodes, kept.edges(graph)
+    return [([names[at] for at in path.nodes], table.rows(path.edges))]
+
+
+def _is_stale(
+    graph: Any,
+    kept: Computed,
+    paths: Sequence[RankedPath],
+    costs: EdgeCosts,
+    live: Callable[[Sequence[Any]], list[Any]],
+) -> bool:
+    used = list(dict.fromkeys(edge for path in paths for edge in path.edges))
+    return live(kept.edges(graph).rows(used)) != [costs.values[at] for at in used]
+
+
+def _ranked_item(graph: Any, kept: Computed, path: RankedPath, costs: EdgeCosts | None) -> Any:
+    ((nodes, edges),) = _rows_of_path(graph, kept, path)
+    item = path_item(nodes, [edge_item(*edge) for edge in edges])
+    if costs is None:
+        return item
+    ends, rest = ("source", "target", "length"), ("nodes", "edges")
+    return {name: item[name] for name in ends} | {"cost": costs.total(path.edges)} | {name: item[name] for name in rest}
+
+
+def prepared(graph: Any, kept: Computed, where: Condition | None) -> tuple[Predicate | None, PathParts]:
+    """Return the condition as a predicate over rows ``(nodes, edges)``, and its parts that a search can check early."""
     if where is None:
         return None, PathParts()
 
@@ -220,26 +262,23 @@ def _prepared(graph: Any, kept: Computed, where: Condition | None) -> tuple[Pred
     return kept.prepared("paths", where, make)
 
 
-def _longest(query: PathQuery, caps: Caps) -> Caps:
+def longest_caps(query: PathQuery, caps: Caps) -> Caps:
+    """Return ``caps``. If the query has a maximum length, this length replaces ``max_path_length``."""
     return caps if query.max_length is None else attrs.evolve(caps, max_path_length=query.max_length)
 
 
-def lengths_of(parts: PathParts, caps: Caps, nodes: int) -> tuple[list[int], bool]:
-    """Return the path lengths to search, and whether the condition asks for longer paths than the cap allows.
-
-    A condition that does not mention the length asks only for paths up to the cap.
-    """
+def lengths_of(parts: PathParts, caps: Caps, nodes: int) -> tuple[list[int], int | None]:
+    """Return the path lengths to search, and the next length that the condition allows; None if it allows no longer paths."""
     longest = min(caps.max_path_length, max(nodes - 1, 0))
     lengths = [length for length in range(1, longest + 1) if parts.allows(length)]
-    # `length >= 2` is unbounded and also means "up to the cap"; `length = 5` and `length > 4` ask for paths beyond the cap.
-    beyond = [length for length in range(longest + 1, min(nodes, longest + 65)) if parts.allows(length)]
-    open_ended = bool(beyond) and beyond[-1] >= min(nodes, longest + 65) - 1
-    return lengths, bool(parts.lengths and beyond and (not lengths or not open_ended))
+    return lengths, next(
+        (length for length in range(longest + 1, min(nodes, longest + 65)) if parts.allows(length)), None
+    )
 
 
 @frozen(eq=False)
 class _End:
-    """The start or end of paths: positions (None: any node), the kind of search used, and the condition still to check."""
+    """The starts or the ends of paths: positions (None: any node), the kind of search used, and the condition left to check."""
 
     at: Any
     used: str
@@ -250,37 +289,53 @@ def _ends(
     graph: Any,
     kept: Computed,
     given: Sequence[NodeId] | Condition | None,
+    name: str,
     also: Condition | None,
     deadline: Deadline,
     strict: bool,
 ) -> _End:
+    """Return the starts or ends (``name``: "source" or "target"). ``also`` is the part of a path condition about them."""
+    shown = with_name(name, also) if also is not None else lambda leaf: leaf
     if given is None or not isinstance(given, Sequence):
         where = both(given, also)
         if where is None:
             return _End(None, "any node")
         positions, used, predicate = positions_of(graph, kept, "nodes", where, deadline, strict)
+        count_types(graph, kept, "nodes", where, strict, shown)
         return _End(positions, f"nodes by {used}", predicate.holds)
     at = kept.nodes(graph).positions
     nodes = resolved(graph, given)
     if also is not None:
-        holds, data = predicate_of(graph, "nodes", also).holds, graph.nodes
-        nodes = [node for node in nodes if holds(node, data[node])]
+        predicate, data = predicate_of(graph, "nodes", also), graph.nodes
+        left_out = counter_of(also, node_readers(graph), lambda: predicate, shown)
+        rows = [(node, data[node]) for node in nodes]
+        nodes = [node for node, attributes in rows if predicate.holds(node, attributes)]
+        if left_out is not None:
+            left_out(rows)
     return _End(np.array([at[node] for node in nodes], np.int32), f"{len(nodes):,} nodes")
 
 
-def _path_filter(
+def path_filter(
     graph: Any,
     predicate: Predicate | None,
-    start: Callable[..., bool] | None,
-    end: Callable[..., bool] | None,
+    where: Condition | None,
+    start: Callable[..., bool] | None = None,
+    end: Callable[..., bool] | None = None,
+    cost: Callable[[Sequence[Any]], Any] | None = None,
 ) -> "Keep | None":
-    """Return a filter that checks paths on the live graph against all conditions; None if nothing needs to be checked."""
+    """Return a filter that checks paths on the live graph against all conditions; None if nothing needs to be checked.
+
+    ``predicate`` is the compiled condition ``where``. See ``path_readers`` for ``cost``.
+    """
     if predicate is None and start is None and end is None:
         return None
     data = graph.nodes
+    left_out = None if predicate is None else counter_of(where, path_readers(graph, cost), lambda: predicate)
 
     def keep(rows: "list[Row]") -> "list[Row]":
         if predicate is not None:
+            if left_out is not None:
+                left_out(rows)
             rows = predicate.select(rows)
         if start is not None:
             rows = [row for row in rows if start(row[0][0], data[row[0][0]])]
@@ -296,7 +351,7 @@ Keep = Callable[[list[Row]], list[Row]]
 
 
 def _rows(graph: Any, kept: Computed, block: Block) -> list[Row]:
-    """Return ``(nodes, edges)`` for each path."""
+    """Return the row ``(nodes, edges)`` of each path."""
     nodes, table = kept.nodes(graph).nodes, kept.edges(graph)
     length = block.edges.shape[1]
     edges = table.rows(block.edges.ravel())
@@ -306,7 +361,7 @@ def _rows(graph: Any, kept: Computed, block: Block) -> list[Row]:
     ]
 
 
-def _first_paths(
+def first_paths(
     graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | None, most: int
 ) -> tuple[list[Row], int]:
     """Return at most ``most`` paths accepted by ``keep``, and the number of paths examined."""
@@ -325,12 +380,31 @@ def _first_paths(
     return found, examined
 
 
+class _ByStart:
+    """Divides blocks of paths, which are sorted by start, into the paths from each start."""
+
+    def __init__(self, blocks: Iterator[Block]) -> None:
+        self._blocks = blocks
+        self._rest: Block | None = None
+
+    def of(self, start: int) -> Iterator[Block]:
+        """Yield the paths from ``start``. Call this for each start, in order; read all its paths before the next call."""
+        while (block := self._rest or next(self._blocks, None)) is not None:
+            others = np.flatnonzero(block.nodes[:, 0] != start)
+            own = int(others[0]) if len(others) else len(block.nodes)
+            self._rest = Block(block.nodes[own:], block.edges[own:]) if len(others) else None
+            if own:
+                yield Block(block.nodes[:own], block.edges[:own])
+            if self._rest is not None:
+                return
+
+
 @define(eq=False)
 class _EachPair:
     """The shortest paths accepted by ``keep`` for each pair of start and end, with at most ``longest`` edges.
 
-    If ``keep`` accepts none of a pair's shortest paths, ``longer`` yields the pair's simple paths of the next lengths. ``cut``:
-    whether a pair may have a path longer than ``longest``.
+    If ``keep`` accepts none of a pair's shortest paths, the pair's simple paths of the next lengths are tried; ``longer``
+    yields them. ``cut`` is true if a pair may have a path longer than ``longest``; it is set only if ``capped`` is true.
     """
 
     graph: Any
@@ -340,6 +414,7 @@ class _EachPair:
     keep: Keep | None
     longer: Callable[[Sequence[int], Any], Iterator[Block]]
     longest: int
+    capped: bool = False
     cut: bool = False
     _left: dict[tuple[int, int], None] = field(factory=dict)
     """Pairs for which no path has been accepted yet."""
@@ -352,19 +427,42 @@ class _EachPair:
             if bound is not None and length >= bound:
                 return
             if length >= self.longest:
-                self.cut = bool(self._left) and self.longest < len(self.kept.nodes(self.graph)) - 1
-                self.cut = self.cut or self.search.has_more(length)
+                if self.capped and self.longest < len(self.kept.nodes(self.graph)) - 1:
+                    self.cut = bool(self._left) or self.search.has_more(length)
                 return
             length += 1
-            before = list(self._left)
-            for reached in self.search.at(length):
-                pairs = [(reached.start, end) for end in reached.ends.tolist()]
-                self._left.update(dict.fromkeys(pairs))
-                if self.parts.allows(length):
-                    yield from self._of(reached.blocks, pairs)
-            if before and self.parts.allows(length):
-                starts = np.array(list(dict.fromkeys(start for start, _ in before)), np.int32)
-                yield from self._of(self.longer([length], starts), before)
+            before: dict[int, list[tuple[int, int]]] = {}
+            for pair in self._left:
+                before.setdefault(pair[0], []).append(pair)
+            if not self.parts.allows(length):
+                for reached in self.search.at(length):
+                    self._left.update(dict.fromkeys((reached.start, end) for end in reached.ends.tolist()))
+                continue
+            yield from self._at(length, before)
+
+    def _at(self, length: int, before: Mapping[int, Sequence[tuple[int, int]]]) -> Iterator[Block]:
+        """Yield the paths of ``length`` edges, sorted by start: the shortest paths of new pairs, and paths of earlier pairs.
+
+        The earlier pairs are in ``before``; none of their paths has been accepted yet. If a start has both new and earlier
+        pairs, all of its paths are read from ``longer``, which yields them sorted by their edges.
+        """
+        places = {start: place for place, start in enumerate(self.search.starts)} if before else {}
+        later = sorted(before, key=places.__getitem__)
+        rest = _ByStart(self.longer([length], np.array(later, np.int32)) if later else iter(()))
+        done = 0
+        for reached in self.search.at(length):
+            while done < len(later) and places[later[done]] < places[reached.start]:
+                yield from self._of(rest.of(later[done]), before[later[done]])
+                done += 1
+            new = [(reached.start, end) for end in reached.ends.tolist()]
+            self._left.update(dict.fromkeys(new))
+            if reached.start in before:
+                yield from self._of(rest.of(reached.start), [*before[reached.start], *new])
+                done += 1
+            else:
+                yield from self._of(reached.blocks, new)
+        for start in later[done:]:
+            yield from self._of(rest.of(start), before[start])
 
     def _of(self, blocks: Iterator[Block], pairs: Sequence[tuple[int, int]]) -> Iterator[Block]:
         """Yield the accepted paths of ``pairs``. A pair with an accepted path needs no longer paths."""
@@ -381,46 +479,3 @@ class _EachPair:
                 yield Block(block.nodes[open_], block.edges[open_])
         for pair in done:
             self._left.pop(pair, None)
-
-
-def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Plan:
-    """Return the plan that ``find_paths`` would use: starts and ends, early checks, estimated number of paths."""
-    parts = _prepared(graph, kept, query.where)[1]
-    starts, used_starts, many_starts = _end_plan(graph, kept, query.starts, parts.starts, strict)
-    ends, used_ends, many_ends = _end_plan(graph, kept, query.ends, parts.ends, strict)
-    if query.shortest:
-        caps = attrs.evolve(caps, max_path_length=min(query.max_length or _ESTIMATED, _ESTIMATED))
-    lengths, too_long = lengths_of(parts, caps if query.shortest else _longest(query, caps), len(kept.nodes(graph)))
-    notes = [f"lengths {lengths[0]} to {lengths[-1]}" if lengths else "no length satisfies the condition"]
-    if query.shortest:
-        bound = "of any length" if query.max_length is None else f"of at most {query.max_length:,} edges"
-        notes, too_long = [f"breadth first from each start, {bound}"], False
-    notes += [*starts, *ends]
-    if many_ends is not None:
-        notes.append("pruned from both ends")
-    if parts.nodes is not None:
-        notes.append("a condition on every node is tested while paths grow")
-    if both(query.via, parts.edges) is not None:
-        notes.append("a condition on every edge is tested while paths grow")
-    if too_long:
-        notes.append("the condition allows longer paths than max_path_length")
-    size, edges = len(kept.nodes(graph)), len(kept.edges(graph))
-    branching = edges * (1 if graph.is_directed() else 2) / max(size, 1)
-    hitting = 1.0 if many_ends is None else many_ends / max(size, 1)
-    many = size if many_starts is None else many_starts
-    rows = sum(many * branching**length * hitting for length in lengths)
-    most = min(caps.max_paths, caps.max_results, caps.max_paths if query.limit is None else query.limit)
-    return Plan(f"paths from {used_starts} to {used_ends}", min(round(rows), most), tuple(notes))
-
-
-def _end_plan(
-    graph: Any, kept: Computed, given: Sequence[NodeId] | Condition | None, also: Condition | None, strict: bool
-) -> tuple[tuple[str, ...], str, int | None]:
-    """Return notes, the way the ends would be found, and their estimated number; None for all nodes."""
-    if given is None or not isinstance(given, Sequence):
-        where = both(given, also)
-        if where is None:
-            return (), "any node", None
-        plan = plan_of(graph, kept, "nodes", where, strict)
-        return plan.notes, f"nodes by {plan.used}", plan.rows
-    return (), f"{len(given):,} nodes", len(given)

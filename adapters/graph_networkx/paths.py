@@ -1,9 +1,10 @@
-"""``FIND paths``: simple paths, shorter first, pruned from both ends, searched in compressed sparse rows.
+"""``FIND paths``: finds simple paths, shorter ones first, in an adjacency of compressed sparse rows.
 
-The lengths are searched one after the other. Blocks of partial paths, stored as arrays, grow by one edge at a time. Partial paths
-that can't reach an end with exactly the remaining edges are dropped. To know the nodes that can reach an end, the search also goes
-backwards from the ends, as long as that is cheaper than growing forwards from the starts. A block that would grow too large is
-split, so memory stays bounded for any number of paths. Paths of one length are in the order of the starts, then of the edges.
+The lengths are searched one after the other. Partial paths are stored in blocks of arrays, which grow by one edge at a time.
+Partial paths that can't reach an end with exactly the remaining edges are dropped. To know the nodes that can reach an end, the
+search also goes backwards from the ends, as long as that is cheaper than growing forwards from the starts. A block that would
+grow too large is split, so memory stays bounded for any number of paths. Paths of one length are sorted by their starts, then
+by their edges.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,8 @@ from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from ...lang.evaluate.conditions import Predicate
+from .left_out import Counter
+from .path_conditions import PathOrder
 from .rows import Deadline
 from .tables import Adjacency, Table, distinct
 
@@ -23,11 +26,12 @@ _UNASKED, _NO, _YES = 0, 1, 2
 
 
 class Filter:
-    """A condition on the nodes or edges of a table; results are cached for one search."""
+    """A condition on the nodes or edges of a table; results are cached for one search. ``left_out`` gets the rejected rows."""
 
-    def __init__(self, table: Table, predicate: Predicate) -> None:
+    def __init__(self, table: Table, predicate: Predicate, left_out: Counter | None = None) -> None:
         self._table = table
         self._holds = predicate.holds
+        self._left_out = left_out
         self._answers = np.zeros(len(table), np.uint8)
 
     def allowed(self, positions: NDArray[Any]) -> NDArray[np.bool_]:
@@ -36,22 +40,25 @@ class Filter:
         unasked = positions[answers == _UNASKED]
         if len(unasked):
             new = distinct(unasked)
-            holds = self._holds
-            self._answers[new] = [_YES if holds(*row) else _NO for row in self._table.rows(new.tolist())]
+            holds, rows = self._holds, self._table.rows(new.tolist())
+            found = [_YES if holds(*row) else _NO for row in rows]
+            self._answers[new] = found
+            if self._left_out is not None:
+                self._left_out([row for row, answer in zip(rows, found, strict=True) if answer == _NO])
             answers = self._answers[positions]
         allowed: NDArray[np.bool_] = answers == _YES
         return allowed
 
 
 _BLOCK = 1 << 16
-"""Maximum number of edges by which a block of partial paths grows in one step."""
+"""Maximum number of edges that a block of partial paths follows in one step."""
 
 Array = NDArray[Any]
 
 
 @frozen(eq=False)
 class Endpoints:
-    """Start and end nodes by position, in order; ``ends`` None means any node."""
+    """The positions of the start and end nodes, in order. If ``ends`` is None, any node is an end."""
 
     starts: Array
     ends: Array | None
@@ -59,7 +66,7 @@ class Endpoints:
 
 @frozen(eq=False)
 class Block:
-    """Paths of one length: ``nodes[i]`` are the nodes of the i-th path, ``edges[i]`` its edges, by position."""
+    """Paths of one length. ``nodes[i]`` has the positions of the nodes of path i, ``edges[i]`` the positions of its edges."""
 
     nodes: Array
     edges: Array
@@ -67,7 +74,7 @@ class Block:
 
 @define
 class _Levels:
-    """For each number of remaining edges, the nodes from which a walk of that length reaches an end."""
+    """For each number of edges, the nodes from which a walk of that many edges reaches an end."""
 
     forward: Adjacency
     backward: Adjacency | None
@@ -111,11 +118,12 @@ def search_paths(
     nodes: Filter | None,
     edges: Filter | None,
     deadline: Deadline,
+    order: PathOrder | None = None,
 ) -> Iterator[Block]:
     """Yield the simple paths from a start to an end (start ≠ end) in blocks, for each of ``lengths``, which are ascending.
 
-    ``nodes`` and ``edges`` filter the nodes and edges allowed on a path. The caller stops iterating when it has enough paths; the
-    search stops after ``deadline``.
+    ``nodes`` and ``edges`` filter the nodes and edges allowed on a path; ``order`` are the values that must increase. The caller stops
+    iterating when it has enough paths; the search stops after ``deadline``.
     """
     starts = points.starts
     if nodes is not None:
@@ -130,7 +138,7 @@ def search_paths(
         if mask is not None:
             first = first[mask[first]]
         block = Block(first.reshape(-1, 1), np.empty((len(first), 0), np.int32))
-        yield from _grow(block, length, forward, levels, nodes, edges, deadline)
+        yield from _grow(block, length, forward, levels, nodes, edges, deadline, order)
 
 
 def _grow(
@@ -141,6 +149,7 @@ def _grow(
     nodes: Filter | None,
     edges: Filter | None,
     deadline: Deadline,
+    order: PathOrder | None,
 ) -> Iterator[Block]:
     stack = [block]
     while stack:
@@ -156,11 +165,12 @@ def _grow(
         current, rest = split(current, forward)
         if rest is not None:
             stack.append(rest)
-        stack.append(_step(current, forward, levels.open(length - at - 1), nodes, edges))
+        grown = _step(current, forward, levels.open(length - at - 1), nodes, edges)
+        stack.append(grown if order is None else in_order(grown, order))
 
 
 def split(block: Block, forward: Adjacency, most: int = _BLOCK) -> tuple[Block, Block | None]:
-    """Return the first paths (at least one) that together have at most ``most`` next edges, and the remaining paths."""
+    """Split a block: the first paths (at least one) that together have at most ``most`` next edges, and the remaining paths."""
     total = np.cumsum(forward.degrees(block.nodes[:, -1]))
     if total[-1] <= most:
         return block, None
@@ -190,7 +200,7 @@ def _step(block: Block, forward: Adjacency, mask: Array | None, nodes: Filter | 
 
 
 def _extended(block: Block, owner: Array, heads: Array, taken: Array, edges: Filter | None) -> Block:
-    """Return the paths ``owner`` of ``block``, each extended by an edge that ``edges`` allows and by the node it leads to."""
+    """Return the paths at ``owner``, each extended by its edge in ``taken`` and node in ``heads``, if ``edges`` allows it."""
     if edges is not None:
         keep = edges.allowed(taken)
         owner, taken, heads = owner[keep], taken[keep], heads[keep]
@@ -200,20 +210,30 @@ def _extended(block: Block, owner: Array, heads: Array, taken: Array, edges: Fil
     )
 
 
+def in_order(block: Block, order: PathOrder) -> Block:
+    """Return the paths of ``block`` whose last edge may follow the edges before it."""
+    nodes, edges = block.nodes, block.edges
+    if edges.shape[1] == 1:
+        keep = order.may_begin(nodes[:, -2], edges[:, -1], nodes[:, -1])
+    else:
+        keep = order.may_follow(edges[:, -2], nodes[:, -2], edges[:, -1], nodes[:, -1])
+    return Block(nodes[keep], edges[keep])
+
+
 # ``FIND paths ... SHORTEST``: the shortest paths of each pair, of any length, by breadth-first search.
 # From each start, distances are computed level by level. The paths to the ends of one level grow forwards along edges that lead one
 # level further. They use only nodes that were reached backwards from these ends, so every partial path is a prefix of a result.
 _PAIRS_BLOCK = 1 << 12
-"""Maximum number of edges by which a block of partial paths grows in one step; small, so that the first paths come soon."""
+"""The same limit as ``_BLOCK``, for shortest paths. It is small, so that the first paths are found soon."""
 _KEPT = 50_000_000
-"""Maximum number of distances cached between levels. Beyond that number, each level is recomputed from its start."""
+"""Maximum number of distances cached between levels. If there are more, each level is computed again from its start."""
 
 PathArray = NDArray[Any]
 
 
 @define(eq=False)
 class _Distances:
-    """Distances of the nodes from one start: -1 if unknown. ``last`` are the nodes of the last level."""
+    """The distance of each node from one start (-1: unknown). ``last`` are the nodes of the last level."""
 
     start: int
     far: PathArray
@@ -263,6 +283,11 @@ class Shortest:
         """Whether every reachable end has been reached."""
         return len(self._done) == len(self._starts)
 
+    @property
+    def starts(self) -> list[int]:
+        """The starts that are allowed on a path, in order."""
+        return self._starts.tolist()  # type: ignore[no-any-return]
+
     def at(self, length: int) -> Iterator[Reached]:
         """Yield each start that has ends at distance ``length``, in order. Call this with ascending lengths, from 1."""
         for number in range(len(self._starts)):
@@ -278,7 +303,7 @@ class Shortest:
                 yield Reached(known.start, ends, self._paths(known, ends, length))
 
     def has_more(self, length: int) -> bool:
-        """Return whether an end is further away than ``length``. On timeout, ``deadline.hit`` is true."""
+        """Return whether the distance from a start to an end is more than ``length``. On timeout, ``deadline.hit`` is true."""
         while not self.is_over and not self.deadline.passed():
             length += 1
             if next(self.at(length), None) is not None:

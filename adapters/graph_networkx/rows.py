@@ -1,10 +1,10 @@
-"""Reading the fields that conditions use from the live graph, and the names with a special meaning.
+"""Reads the fields in conditions from the live graph, and defines the names with a special meaning.
 
 For a node, ``id`` is its id, ``degree`` its number of edges (a loop counts twice), ``in_degree`` and ``out_degree`` the numbers
-of edges that enter and leave the node (in an undirected graph both equal the degree). For an edge, ``source`` and ``target`` are
-the ids of its ends (in an undirected graph in NetworkX's order: the end that was added first comes first), ``key`` is its key in a
-multigraph, and ``source.x`` and ``target.x`` are the field ``x`` of an end. An attribute with one of these names is read as
-``attr.NAME``, for example ``attr.id``.
+of edges that enter and leave the node (in an undirected graph both equal the degree). For an edge, ``source`` and ``target``
+are the ids of its ends (in an undirected graph in NetworkX's order: the end that was added first comes first), ``key`` is its
+key in a multigraph, and ``source.x`` and ``target.x`` are the field ``x`` of an end. An attribute that has one of these names
+is called ``attr.NAME``, for example ``attr.id``.
 """
 
 import math
@@ -20,7 +20,7 @@ from ..graph import AdapterError, Caps, Item, NodeId, Stoppable
 # Conversion of the values in a NetworkX graph to JSON:
 # NumPy scalars and arrays: number, text, boolean or list; tuples and sets: lists (sets in a fixed order); dates, times: ISO 8601
 # text; enumerations: their value; decimals and fractions: float; bytes: text, invalid UTF-8 escaped; NaN: null; infinity: null in
-# items, the number itself in conditions; mappings: objects with text keys; anything else: its ``str()``.
+# items, the number itself in conditions; mappings: objects with string keys; anything else: its ``str()``.
 _SIMPLE_TYPES = frozenset({str, int, bool, type(None)})
 _DEEPEST = 200
 
@@ -71,7 +71,7 @@ def _other(value: Any, depth: int) -> Any:
 
 
 def item_value(value: Any) -> Any:
-    """Return ``value`` as it is shown in items: the result of ``plain``, with null for infinities, which JSON lacks."""
+    """Return ``value`` as items show it: the result of ``plain``, with null for infinities, which JSON does not have."""
     kind = value.__class__
     if kind in _SIMPLE_TYPES:
         return value
@@ -105,7 +105,7 @@ _FITTING_DEEPEST = 200
 
 
 def fit_id(node: Any) -> str | int:
-    """Return the external id of a node, or of an edge's key: a string or a 64-bit integer."""
+    """Return the id of a node, or the key of an edge, in the form that JSON items need: a string or a 64-bit integer."""
     shown = node_id(node)
     if isinstance(shown, str):
         return fit_text(shown)
@@ -113,7 +113,7 @@ def fit_id(node: Any) -> str | int:
 
 
 def is_fit(value: Any) -> bool:
-    """Return whether a value is a JSON scalar and needs no conversion."""
+    """Return whether a value can be written as JSON without conversion."""
     kind = type(value)
     if kind is str:
         return bool(value.isascii() or fit_text(value) is value)
@@ -146,7 +146,7 @@ def fit_text(text: str) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """Return ``value`` as items show it in JSON and UTF-8: integers beyond 64 bits as text, lone surrogates replaced."""
+    """Return ``value`` as it is written to JSON in UTF-8: integers beyond 64 bits as texts, lone surrogates replaced."""
     return _bounded(item_value(value))
 
 
@@ -163,7 +163,7 @@ def _bounded(value: Any) -> Any:
 
 
 def digits(value: int) -> str:
-    """Return an integer as text: decimal if Python's digit limit allows it, else hexadecimal."""
+    """Return an integer as text: decimal if Python's limit on digits allows it, else hexadecimal."""
     return str(value) if value.bit_length() <= 4000 else hex(value)
 
 
@@ -171,11 +171,11 @@ def digits(value: int) -> str:
 
 Kind = Literal["nodes", "edges"]
 _CHUNK, _WIDE_CHUNK = 8192, 64
-"""Rows between two checks of the clock, for usual conditions and for wide conditions, which take long for each row."""
+"""Numbers of rows between two checks of the clock: for compiled conditions, and for wide conditions, which are much slower."""
 
 
 class Deadline:
-    """The deadline of a search. ``passed`` checks it; ``hit`` stays true afterwards. ``ended``: whether the caller has cancelled."""
+    """The deadline of a search. ``hit`` is true once ``passed`` has returned true. ``ended`` returns whether the caller has cancelled."""
 
     def __init__(self, seconds: float, ended: Callable[[], bool] = lambda: False) -> None:
         self._end = monotonic() + seconds
@@ -184,8 +184,13 @@ class Deadline:
 
     @classmethod
     def of(cls, caps: Caps) -> "Deadline":
-        """Return the deadline under ``caps`` of a search that starts now."""
+        """Return the deadline of a search that starts now and is limited by ``caps``."""
         return cls(caps.timeout_s, caps.ended) if isinstance(caps, Stoppable) else cls(caps.timeout_s)
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the deadline; 0 if it has passed."""
+        return max(0.0, self._end - monotonic())
 
     def passed(self) -> bool:
         """Return whether the time limit has passed or the caller has cancelled."""
@@ -239,7 +244,7 @@ def degree_of(graph: Any, name: str) -> Any:
 
 
 def attribute_reader(path: tuple[str, ...], names: frozenset[str], argument: int) -> Reader:
-    """Return a reader of an attribute; the row's element ``argument`` is the mapping of attributes."""
+    """Return a reader of an attribute. ``argument`` is the index of the row's element that contains the attributes."""
     if len(path) == 1:
         return Reader((argument,), key=path[0])
     if len(path) == 2 and path[0] == "attr" and path[1] in names:
@@ -258,7 +263,7 @@ def node_readers(graph: Any) -> Readers:
 
     def read(at: Field) -> Reader:
         if at.quantifier is not None:
-            raise ConditionError(f"{at.quantifier.upper()} {'.'.join(at.path)} is for paths")
+            raise ConditionError(f"{at.quantifier.upper()} {'.'.join(at.path)} is only allowed for paths")
         if at.path == ("id",):
             return Reader((0,), function=node_id)
         if len(at.path) == 1 and at.path[0] in degrees:
@@ -276,7 +281,7 @@ def edge_readers(graph: Any) -> Readers:
 
     def read(at: Field) -> Reader:
         if at.quantifier is not None:
-            raise ConditionError(f"{at.quantifier.upper()} {'.'.join(at.path)} is for paths")
+            raise ConditionError(f"{at.quantifier.upper()} {'.'.join(at.path)} is only allowed for paths")
         first, rest = at.path[0], at.path[1:]
         if first in ("source", "target"):
             end = 0 if first == "source" else 1
@@ -305,7 +310,7 @@ _EDGE, _KEYED_EDGE = reserved("edges", False), reserved("edges", True)
 
 
 def node_item(node: Any, attributes: Mapping[Any, Any]) -> Item:
-    """Return ``{"id", ...attributes}``. Attributes named ``id`` or like a degree field are shown as ``attr.id`` and so on."""
+    """Return ``{"id", ...attributes}``. An attribute named ``id`` or like a degree field is shown as ``attr.NAME``."""
     item: Item = {"id": node if node.__class__ in _IDS else node_id(node)}
     _add(item, attributes, _NODE)
     return item
@@ -324,7 +329,7 @@ def edge_item(source: Any, target: Any, key: Any, attributes: Mapping[Any, Any])
 
 
 def _add(item: Item, attributes: Mapping[Any, Any], own: frozenset[str]) -> None:
-    """Add the attributes to an item. Most attributes have simple types, and names that differ from the item's own fields."""
+    """Add the attributes to an item. An attribute with the name of an own field (``own``) becomes ``attr.NAME``."""
     for name, value in attributes.items():
         if value.__class__ is float:
             value = value if value - value == 0 else None
@@ -345,9 +350,10 @@ def path_item(nodes: Sequence[Any], edges: Sequence[Item]) -> Item:
 class Items(Sequence[Item]):
     """Search results as a sequence whose items are built on access.
 
-    The length is known at once. ``rows`` are the results; ``build`` creates an item from a row. ``settle``, if given, rechecks
-    rows and returns the rows that still match. Every row is rechecked before its item is returned; if a row fails, all rows are
-    rechecked. So attributes written without NetworkX's methods can shorten the sequence, but every returned item matches.
+    The length is known at once. ``rows`` are the results; ``build`` creates an item from a row. ``settle`` rechecks rows and
+    returns the rows that still match. If ``settle`` is given, every row is rechecked before its item is returned; if a row
+    fails, all rows are rechecked. Therefore attributes written without NetworkX's methods can shorten the sequence, but every
+    returned item matches.
     """
 
     def __init__(
@@ -396,7 +402,7 @@ class Items(Sequence[Item]):
             )
         return NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # as a list's
+    __hash__ = None  # type: ignore[assignment]  # unhashable, like a list
 
     def __repr__(self) -> str:
         return f"<{len(self._rows):,} items>"

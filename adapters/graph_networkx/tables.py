@@ -1,4 +1,4 @@
-"""Nodes and edges by position: lists and arrays used by columns, indexes and the path search.
+"""Nodes and edges by position: the lists and arrays that columns, indexes and the path search use.
 
 A position is the index of a node or edge in the graph's own order, from 0. The tables refer to the live attribute mappings, so
 values are read on access and not copied.
@@ -13,9 +13,9 @@ import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
-from ...lang.evaluate.conditions import Bound, identity
+from ...lang.evaluate.conditions import identity
 from ...lang.evaluate.conditions.interpreter import leaf_test
-from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest, Or
+from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Increasing, Not, NullTest, Or
 from .column_types import Array, Coded, Leaf, Mask, Numbers, numbers_of
 from .rows import Kind, plain
 
@@ -30,12 +30,14 @@ class NodeTable:
 
     kind: Kind
     nodes: list[Any]
-    data: list[Mapping[Any, Any]]
+    data: Sequence[Mapping[Any, Any]]
     _positions: dict[Any, int] = field(factory=dict)
 
     @classmethod
     def of(cls, graph: Any) -> "NodeTable":
-        """Create the table of the nodes of ``graph``."""
+        """Create the table of the nodes of ``graph``; a graph opened from a prepared copy already has one."""
+        if (stored := getattr(graph, "node_table", None)) is not None:
+            return stored  # type: ignore[no-any-return]  # of a CopiedGraph
         nodes = list(graph.nodes)
         return cls("nodes", nodes, [graph.nodes[node] for node in nodes])
 
@@ -64,14 +66,17 @@ class EdgeTable:
     sources: Positions
     targets: Positions
     keys: list[Any] | None
-    data: list[Mapping[Any, Any]]
+    data: Sequence[Mapping[Any, Any]]
 
     @classmethod
     def of(cls, graph: Any, ends: NodeTable, look: Callable[[], None] = lambda: None) -> "EdgeTable":
         """Create the table of the edges of ``graph``. ``ends`` is the table of the nodes.
 
-        ``look`` is called periodically and may raise an exception to cancel.
+        ``look`` is called periodically and may raise an exception to cancel the work. A graph opened from a prepared copy already has a
+        table.
         """
+        if (stored := getattr(graph, "edge_table", None)) is not None:
+            return stored  # type: ignore[no-any-return]  # of a CopiedGraph
         at = ends.positions
         if graph.is_directed() and not graph.is_multigraph():
             targets: list[int] = []
@@ -127,7 +132,7 @@ Table = NodeTable | EdgeTable
 
 @frozen(eq=False)
 class Adjacency:
-    """The edges of node ``i`` are ``edges[first[i]:first[i + 1]]``; ``heads`` has, at the same indices, the nodes at their other ends.
+    """The edges of node ``i`` are ``edges[first[i]:first[i + 1]]``; ``heads`` contains, at the same indices, the nodes at their other ends.
 
     Edges are in the graph's own order. In an undirected graph every edge is listed at both of its ends.
     """
@@ -138,23 +143,29 @@ class Adjacency:
 
     def degrees(self, nodes: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of edges that this adjacency lists for each of ``nodes``."""
-        degrees: NDArray[np.int64] = self.first[nodes + 1] - self.first[nodes]
+        degrees: NDArray[np.int64] = self.first.take(nodes + 1) - self.first.take(nodes)
         return degrees
 
     def expand(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for every edge of ``nodes``, the index of the edge's node in ``nodes``, and the edge's index in ``heads``."""
+        """Return, for every edge of ``nodes``, the index of its node in ``nodes``, and its own index in ``heads``."""
         counts = self.degrees(nodes)
         before = np.cumsum(counts) - counts
         owner = np.repeat(np.arange(len(nodes)), counts)
         return owner, np.arange(len(owner)) + (self.first[nodes] - before)[owner]
 
+    def only(self, used: NDArray[np.bool_]) -> "Adjacency":
+        """Return the adjacency that has only the edges for which ``used``, at the edge's position, is true."""
+        keep = used[self.edges]
+        before = np.concatenate([[0], np.cumsum(keep)])
+        return Adjacency(before[self.first], self.heads[keep], self.edges[keep])
+
     def reached(self, nodes: NDArray[Any]) -> NDArray[Any]:
-        """Return the distinct positions of the nodes to which the edges of ``nodes`` lead."""
+        """Return the distinct positions of the nodes at the other ends of the edges of ``nodes``."""
         return distinct(self.heads[self.expand(nodes)[1]])
 
 
 def distinct(positions: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct ``positions``, ascending. (For a few thousand, ``np.unique`` takes ten times as long.)"""
+    """Return the distinct ``positions``, ascending. For a few thousand positions, ``np.unique`` takes ten times as long."""
     ordered = np.sort(positions)
     keep = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=keep[1:])
@@ -167,7 +178,7 @@ def outgoing(table: EdgeTable, directed: bool, look: Callable[[], None] = lambda
 
 
 def incoming(table: EdgeTable, directed: bool, look: Callable[[], None] = lambda: None) -> Adjacency:
-    """Return the edges that enter each node; heads are their source nodes. ``look``: see ``outgoing``."""
+    """Return the edges that enter each node. The heads are the sources of these edges. See ``outgoing`` for ``look``."""
     return _adjacency(table, table.targets, table.sources, directed, look)
 
 
@@ -183,8 +194,9 @@ def _adjacency(
             np.concatenate([heads, tails[other]]),
             np.concatenate([edges, edges[other]]),
         )
-    if len(tails) and (np.diff(tails) < 0).any():
-        # Sort by node, then by edge position: lexsort's last key is the primary key.
+    if not directed or (len(tails) and (np.diff(tails) < 0).any()):
+        # Sort by node, then by edge position: lexsort's last key is the primary key. The edges of a directed graph are in this order
+        # if its nodes are.
         look()
         order = np.lexsort((edges, tails))
         look()
@@ -235,6 +247,13 @@ class Computed:
         """Return whether the part has been computed."""
         return name in self._parts
 
+    def take_over(self, other: "Computed") -> None:
+        """Copy from an equal graph's cache the parts without references to its attributes: columns, adjacency, schema."""
+        with self._lock:
+            for name, part in other._parts.items():
+                if name in ("schema", "outgoing", "incoming") or (isinstance(name, tuple) and name[:1] == ("column",)):
+                    self._parts.setdefault(name, part)
+
     def prepared(self, name: Hashable, condition: Condition, make: Callable[[], Made]) -> Made:
         """Return the result of ``make`` for ``condition``, cached for equivalent conditions. A few hundred results are cached."""
         meaning = _meaning(condition)
@@ -249,14 +268,16 @@ class Computed:
             self._prepared[key] = (condition, made)  # holding the condition prevents reuse of its id
         return made
 
+    def size(self, graph: Any, kind: str) -> int:
+        """Return the number of nodes or edges. (To count edges, NetworkX adds up the degrees of all nodes.)"""
+        return int(graph.number_of_nodes() if kind == "nodes" else self.part("size", graph.number_of_edges))
+
     def nodes(self, graph: Any) -> "NodeTable":
         """Return the table of nodes."""
-
         return self.part("nodes", lambda: NodeTable.of(graph))
 
     def edges(self, graph: Any, look: Callable[[], None] = lambda: None) -> "EdgeTable":
-        """Return the table of edges. ``look`` is called periodically during the building; if ``look`` raises, nothing is cached."""
-
+        """Return the table of edges. ``look`` is called periodically while the table is built; if it raises, nothing is cached."""
         return self.part("edges", lambda: EdgeTable.of(graph, self.nodes(graph), look))
 
     def table(self, graph: Any, kind: str) -> "Table":
@@ -264,16 +285,22 @@ class Computed:
         return self.nodes(graph) if kind == "nodes" else self.edges(graph)
 
     def outgoing(self, graph: Any, look: Callable[[], None] = lambda: None) -> "Adjacency":
-        """Return the edges that leave each node. ``look``: see ``edges``."""
+        """Return the edges that leave each node. See ``edges`` for ``look``."""
 
         return self.part("outgoing", lambda: outgoing(self.edges(graph, look), graph.is_directed(), look))
 
     def incoming(self, graph: Any, look: Callable[[], None] = lambda: None) -> "Adjacency":
-        """Return the edges that enter each node; in an undirected graph these are ``outgoing``. ``look``: see ``edges``."""
+        """Return the edges that enter each node; if undirected, the same as ``outgoing``. See ``edges`` for ``look``."""
         if not graph.is_directed():
             return self.outgoing(graph, look)
 
         return self.part("incoming", lambda: incoming(self.edges(graph, look), True, look))
+
+    def either(self, graph: Any) -> "Adjacency":
+        """Return the edges of each node in either direction; each edge is listed at both of its ends, a loop once."""
+        if not graph.is_directed():
+            return self.outgoing(graph)
+        return self.part("either", lambda: outgoing(self.edges(graph), False))
 
 
 def keeps(graph: Any) -> bool:
@@ -282,7 +309,7 @@ def keeps(graph: Any) -> bool:
 
 
 def computed(graph: Any, strict: bool = False) -> Computed:
-    """Return the cache of ``graph``, or a temporary one if nothing can be cached for it."""
+    """Return the cache of ``graph``. If nothing can be cached for it, return an empty object for temporary use."""
     if strict or not keeps(graph):
         return Computed()
     kept: Computed = graph.__networkx_cache__.setdefault(_KEY, Computed())
@@ -296,7 +323,7 @@ def forget(graph: Any) -> None:
 
 
 def _meaning(condition: Condition) -> Hashable | None:
-    """Return a key that only conditions with the same meaning share; None for a large condition.
+    """Return a key. Two keys are equal only if their conditions have the same meaning. Return None for a large condition.
 
     Conditions themselves can't be keys: conditions with equal constants are equal, and in Python 1 equals true.
     """
@@ -317,7 +344,7 @@ def _meaning(condition: Condition) -> Hashable | None:
     return _in_words(condition)
 
 
-def _in_words(leaf: Comparison | NullTest) -> str | None:
+def _in_words(leaf: Comparison | NullTest | Increasing) -> str | None:
     right = getattr(leaf, "right", None)
     items = getattr(right, "items", getattr(right, "value", ()))
     return repr(leaf) if not isinstance(items, tuple | list | dict) or len(items) <= _WIDE else None
@@ -325,37 +352,41 @@ def _in_words(leaf: Comparison | NullTest) -> str | None:
 
 # Columns: the values of one field in all rows, as an array, so that one comparison covers all rows.
 # A column of numbers stores the numbers, with NaN for null. Other columns store codes: ``codes[i]`` is the code of the value in row i,
-# and a comparison is evaluated once per distinct value. If there are many distinct texts, they are searched in one buffer. The
+# and a comparison is evaluated once per distinct value. If there are many distinct strings, they are searched in one buffer. The
 # tests of ``lang.evaluate`` are used, so the results are the same.
 
 
 class Column(Protocol):
-    """The values of one field in all rows. ``at``: positions of rows; None means all rows."""
+    """The values of one field in all rows. ``at`` are positions of rows; None means all rows."""
 
     def mask(self, leaf: Leaf, wanted: bool, at: Array | None) -> Mask | None:
-        """Return, for each row, whether the result of ``leaf`` is ``wanted`` (true or false); None if the column can't tell."""
+        """Return, for each row, whether the result of ``leaf`` is ``wanted`` (true or false); None if the column can't evaluate it."""
         ...
 
     def count(self, leaf: Leaf) -> int | None:
-        """Return the number of rows for which ``leaf`` is true, from an index; None if no index can tell."""
+        """Return the number of rows for which ``leaf`` is true, counted by an index; None if no index can count them."""
         ...
 
     def positions(self, leaf: Leaf) -> Array:
-        """Return the ascending positions of the rows for which ``leaf`` is true, from the index used by ``count``."""
+        """Return the ascending positions of the rows for which ``leaf`` is true. Call this only if ``count`` is not None."""
         ...
 
-    def ranks(self, at: Array) -> NDArray[np.float64]:
-        """Return numbers with the same order as the rows' values; NaN for null."""
+    def ranks(self, at: Array | None) -> NDArray[np.float64]:
+        """Return numbers with the same order as the values of the rows at ``at`` (None: all rows); NaN for null."""
+        ...
+
+    def others(self, is_other: Callable[[Any], bool]) -> Mask | None:
+        """Return, for each row, whether its value has a type that ``is_other`` accepts; None if no value has such a type."""
         ...
 
     def agrees(self, at: int, value: Any) -> bool:
-        """Return whether the column has the value ``value``, which comes from the live graph, in row ``at``."""
+        """Return whether the column's value in row ``at`` equals ``value``, which comes from the live graph."""
         ...
 
 
 @frozen(eq=False)
 class Through:
-    """A field of the node at one end of every edge. ``inner`` is the nodes' column, ``ends[i]`` the node at that end of edge i."""
+    """A column of edges that reads a field of one end. ``inner`` is the column of nodes; ``ends[i]`` is the end of edge i."""
 
     inner: Column
     ends: Array
@@ -397,9 +428,14 @@ class Through:
         owner = np.repeat(np.arange(len(nodes)), counts)
         return np.sort(order[np.arange(len(owner)) + (first[nodes] - np.cumsum(counts) + counts)[owner]])
 
-    def ranks(self, at: Array) -> NDArray[np.float64]:
+    def ranks(self, at: Array | None) -> NDArray[np.float64]:
         """See ``Column``."""
-        return self.inner.ranks(self.ends[at])
+        return self.inner.ranks(self.ends if at is None else self.ends[at])
+
+    def others(self, is_other: Callable[[Any], bool]) -> Mask | None:
+        """See ``Column``."""
+        mask = self.inner.others(is_other)
+        return None if mask is None else mask[self.ends]
 
     def agrees(self, at: int, value: Any) -> bool:
         """See ``Column``."""
@@ -407,7 +443,7 @@ class Through:
 
 
 def column_of(raw: Sequence[Any]) -> Column:
-    """Return the column of ``raw``, the live values of all rows; None if no column is possible.
+    """Return the column of ``raw``, the live values of all rows.
 
     Raises ``AdapterError`` or ``ConditionError`` for a value that nests too deeply to be compared.
     """
@@ -415,7 +451,7 @@ def column_of(raw: Sequence[Any]) -> Column:
     if kinds <= {int, float, type(None)} and kinds & {int, float}:
         numbers = numbers_of(raw, int in kinds)
         if numbers is not None:
-            return Numbers(numbers)
+            return Numbers(numbers, None if {int, float} <= kinds else int in kinds)
     if kinds <= {str, type(None)}:
         values = [value for value in dict.fromkeys(raw) if value is not None]
         known: dict[Hashable, int] = dict(zip(values, range(1, len(values) + 1), strict=True))
@@ -442,12 +478,14 @@ Columns = Callable[[Field], Column | None]
 
 
 def mask_of(columns: Columns, condition: Condition, wanted: bool, at: Array | None, rows: int) -> Mask | None:
-    """Return, for each row at ``at`` (None: all rows), whether the result is ``wanted``; None if a column can't tell."""
+    """Return, for each row at ``at`` (None: all rows), whether the result is ``wanted``; None if a column can't evaluate it."""
     if isinstance(condition, Not):
         return mask_of(columns, condition.operand, not wanted, at, rows)
+    if isinstance(condition, Increasing):
+        return None
     if isinstance(condition, Comparison | NullTest):
         left: Any = condition.left
-        if isinstance(left, Bound):
+        if isinstance(left, Constant):
             return np.full(rows if at is None else len(at), leaf_test(condition)(left.value) is wanted, np.bool_)
         column = columns(left)
         return None if column is None else column.mask(condition, wanted, at)

@@ -1,4 +1,4 @@
-"""The port to language models: the client interface, its answers and its errors.
+"""The interface to language models: clients, their answers and their errors.
 
 A client is any object with ``async generate(prompt, **options)`` that returns a ``Completion`` or a plain string; the
 options are those of ``Options``. Adapters (``openai``, ``anthropic``, ``local``, ``replay``) and layers (``middleware``,
@@ -10,16 +10,16 @@ options are those of ``Options``. Adapters (``openai``, ``anthropic``, ``local``
     ├── RateLimited         "rate_limit"       429 after the SDK's own retries
     ├── Truncated           "truncated"        the answer stopped at the token limit, or the stream was cut
     ├── EmptyAnswer         "empty"            no choices, or a choice without text
-        ├── BadAnswer           "bad_answer"       not as requested (JSON, schema, choice), or an unreadable body
+    ├── BadAnswer           "bad_answer"       an answer in another form than requested (JSON, schema, choice), or an unreadable body
     ├── Refused             "refused"          the model or a content filter declined
     ├── WrongKey            "wrong_key"        401, 403
-    ├── QuotaExhausted      "quota"            the account is out of money
+    ├── QuotaExhausted      "quota"            the account has no credit left
     ├── ModelNotFound       "model_not_found"
     ├── PromptTooLong       "prompt_too_long"
-    ├── BadRequest          "bad_request"      any other 4xx: the request can't succeed as it is
-        ├── BudgetExceeded      "budget"           the next call would exceed the run's budget
+    ├── BadRequest          "bad_request"      any other 4xx: repeating the unchanged request can't succeed
+    ├── BudgetExceeded      "budget"           the next call would exceed the run's budget
     ├── NotRecorded         "not_recorded"     a cassette has no answer to this request
-        └── NotConfigured       "not_configured"   no model, no key, a missing extra, an unknown name
+    └── NotConfigured       "not_configured"   no model, no key, a missing extra, an unknown name
 """
 
 import json
@@ -31,17 +31,21 @@ from attrs import define, field, frozen
 from ...lang.errors import KnotworkError
 
 __all__ = [
-    "BY_HAND", "CALLED", "ERRORS", "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "LLMError",
-    "ModelNotFound", "NotConfigured", "NotRecorded", "Notice", "Options", "PromptTooLong", "QuotaExhausted", "RateLimited",
+    "BY_HAND", "CALLED", "ERRORS", "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "ImageInput",
+    "LLMError", "ModelNotFound", "NotConfigured", "NotRecorded", "Notice", "Options", "PromptTooLong", "QuotaExhausted", "RateLimited",
     "Refused", "Tally", "TimedOut", "Tool", "ToolCall", "Truncated", "Unavailable", "Usage", "WrongKey", "error_of",
 ]  # fmt: skip
 
 
 BY_HAND = "written by hand"
-"""The model name of hand-written answers, which are used for trials: results based on such answers are not findings."""
+"""The model name for hand-written answers, which are only used for trials: results based on them are not findings."""
 
 CALLED = "tool_call"
 """The finish reason of an answer that calls a tool. The answer's text is the parsed and checked call (``Completion.tool``)."""
+
+
+ANTHROPIC_MAX_TOKENS = 4_096
+"""Default of ``max_tokens`` for Anthropic's models, whose protocol requires a limit."""
 
 
 @frozen
@@ -53,7 +57,7 @@ class Usage:
 
     @property
     def total(self) -> int:
-        """Prompt and completion tokens together."""
+        """The sum of prompt and completion tokens."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -61,7 +65,7 @@ class Usage:
 
 
 class Tool(TypedDict):
-    """A tool that a model may call. ``parameters``: the JSON Schema of the call's arguments, of type object."""
+    """A tool that a model may call. ``parameters`` is the JSON Schema of the call's arguments; its type must be object."""
 
     name: str  # letters, digits, _ and -; 64 characters at most
     description: str
@@ -77,6 +81,15 @@ class ToolCall:
 
 
 @frozen
+class ImageInput:
+    """An image in a request. ``media_type`` is determined by the content; ``digest`` is a hash of ``data``."""
+
+    data: bytes = field(repr=False)
+    media_type: str
+    digest: str
+
+
+@frozen
 class Completion:
     """A complete answer. ``attempts`` counts the requests sent for it; ``cost`` is in US dollars, None if unknown."""
 
@@ -89,11 +102,13 @@ class Completion:
     repaired: bool = False
     cost: float | None = None
     raw: str = ""
-    """The original answer, if ``text`` was extracted from it; "" if ``text`` is the whole answer."""
+    """The original answer, if ``text`` was extracted from it; "" if ``text`` is the complete answer."""
+    original: Usage = field(factory=Usage, eq=False)
+    """For an answer from the cache: the tokens of the original call, which was paid for when the answer was stored."""
 
     @property
     def tool(self) -> ToolCall | None:
-        """The tool call in the answer; None if the model answered in words.
+        """The tool call in the answer; None if the answer is plain text.
 
         The call is parsed from ``text``, so storing an answer's text and finish reason also stores the call.
         """
@@ -112,7 +127,7 @@ class Completion:
 class Notice:
     """An event reported during a call: a retry by the SDK, a repeated request, a repair.
 
-    ``lost``: no answer to the previous request arrived, but the server may have answered and charged for it.
+    ``lost`` is true if no answer to the previous request arrived, but the server may have answered and charged for it.
     """
 
     kind: Literal["retry", "again", "repair"]
@@ -123,7 +138,7 @@ class Notice:
 
 @define(eq=False)
 class Tally:
-    """The actual use by one caller: requests, tokens, US dollars. ``cost`` is None if a model's price is unknown."""
+    """The actual usage of one caller: requests, tokens, US dollars. ``cost`` is None if a model's price is unknown."""
 
     calls: int = 0
     usage: Usage = field(factory=Usage)
@@ -140,7 +155,12 @@ class Tally:
 
 
 class Options(TypedDict, total=False):
-    """Options of a call, in addition to the prompt. Adapters ignore options that the model lacks, except the output's shape."""
+    """Options of a call, in addition to the prompt.
+
+    An adapter ignores most options that its model does not support. An option that changes the request itself is refused instead:
+    the adapter's attribute ``unsupported`` maps the option's name to the reason. If a model does not support ``schema``, ``choices`` or
+    ``tools``, the adapter instead requests the shape of the answer in the prompt, and the layer ``Validated`` checks the answer.
+    """
 
     model: str
     system: str
@@ -148,20 +168,28 @@ class Options(TypedDict, total=False):
     max_tokens: int
     stop: Sequence[str]
     seed: int
-    timeout: float  # seconds for the whole call, retries included
+    top_p: float
+    examples: Sequence[Mapping[str, str]]  # answered examples before the prompt: {"in": text, "out": text}
+    messages: Sequence[
+        Mapping[str, str]
+    ]  # earlier messages, before the prompt: {"role": user or assistant, "content": text}
+    images: Sequence["ImageInput"]  # shown to the model before the prompt
+    timeout: float  # seconds for the entire call, including retries
     retries: int  # maximum number of repeated requests after incomplete answers
     schema: Mapping[str, Any]  # JSON Schema of the answer, parsed as JSON
     choices: Sequence[str]  # the answer is exactly one of these strings
-    tools: Sequence[Tool]  # the answer is one call of one of these tools, or words; see ``Completion.tool``
-    grammar: str  # a grammar from ``lang.constrain``, ignored by models without support; so parse every answer
-    sample: int  # index among several answers to the same request; only part of the cache's key
+    tools: Sequence[Tool]  # the answer is one call of one of these tools, or plain text; see ``Completion.tool``
+    grammar: str  # a grammar from ``lang.constrain``; models without support ignore it, so parse every answer
+    sample: int  # index among several answers to the same request; not sent, but part of the cache's key
     tidy: Callable[
         [str], str
-    ]  # adapts an almost fitting answer before validation; ValueError: why it can't; not part of the request
-    strict_types: bool  # the answer must fit exactly: no prose around JSON, no reworded choice
+    ]  # corrects an answer before validation; raises ValueError with the reason if it can't; not part of the request
+    form: str  # a description of the answer, for custom clients that do not accept ``schema``; not part of the request
+    strict_types: bool  # the answer must be exact: no prose around JSON, no reworded choice
     repairs: int  # number of repair rounds for an invalid answer, 0 or 1; not part of the request
     notify: Callable[[Notice], None]  # not part of the request
-    tally: Tally  # counts the caller's actual use under a budget; not part of the request
+    on_delta: Callable[[str], None]  # receives the parts of a text answer while it arrives; not part of the request
+    tally: Tally  # counts the caller's actual usage under a budget; not part of the request
 
 
 @runtime_checkable
@@ -174,10 +202,10 @@ class LLM(Protocol):
 
 
 class LLMError(KnotworkError):
-    """A call without a usable answer. ``usage`` and ``cost`` (None: unknown) are those of the failed call; ``hint`` says what to do.
+    """Raised if a call has no usable answer. ``usage`` and ``cost`` (None: unknown) are those of the failed call; ``hint`` is advice.
 
-    ``lost``: the model may have answered and charged for the answer, but not all of the usage was reported. ``resent``: the
-    connection broke, and the request was already repeated as often as allowed.
+    ``lost`` is true if the model may have answered and charged for the answer, but did not report all of the usage. ``resent``
+    is true if the connection broke and the request had already been repeated as often as allowed.
     """
 
     kind: ClassVar[str] = "error"
@@ -194,25 +222,25 @@ class LLMError(KnotworkError):
 
 
 class Unavailable(LLMError):
-    """The server can't be reached or has failed."""
+    """Raised if the server can't be reached or fails."""
 
     kind = "unavailable"
 
 
 class TimedOut(LLMError):
-    """The call's total deadline has passed."""
+    """Raised if the call exceeds its total time limit."""
 
     kind = "timeout"
 
 
 class RateLimited(LLMError):
-    """Too many requests, even after the retries."""
+    """Raised if the server still reports too many requests after the retries."""
 
     kind = "rate_limit"
 
 
 class Truncated(LLMError):
-    """The answer was cut off. ``text`` is the part received."""
+    """Raised if the answer is cut off. ``text`` is the received part."""
 
     kind = "truncated"
 
@@ -222,13 +250,13 @@ class Truncated(LLMError):
 
 
 class EmptyAnswer(LLMError):
-    """The model returned an empty answer."""
+    """Raised if the model returns an empty answer."""
 
     kind = "empty"
 
 
 class BadAnswer(LLMError):
-    """The answer is not as requested. ``text`` is the answer received."""
+    """Raised if the answer does not have the requested form. ``text`` is the received answer."""
 
     kind = "bad_answer"
 
@@ -238,43 +266,43 @@ class BadAnswer(LLMError):
 
 
 class Refused(LLMError):
-    """The model, or a filter, declined to answer."""
+    """Raised if the model or a content filter declines to answer."""
 
     kind = "refused"
 
 
 class WrongKey(LLMError):
-    """The key is missing, wrong, or lacks permission."""
+    """Raised if the API key is missing, wrong or lacks permission."""
 
     kind = "wrong_key"
 
 
 class QuotaExhausted(LLMError):
-    """The account has no money left."""
+    """Raised if the account has no credit left."""
 
     kind = "quota"
 
 
 class ModelNotFound(LLMError):
-    """The server has no such model."""
+    """Raised if the server does not have the requested model."""
 
     kind = "model_not_found"
 
 
 class PromptTooLong(LLMError):
-    """The prompt does not fit the model's context."""
+    """Raised if the prompt is too long for the context of the model."""
 
     kind = "prompt_too_long"
 
 
 class BadRequest(LLMError):
-    """The server refuses the request; repeating it unchanged can't succeed."""
+    """Raised if the server refuses the request, and repeating the unchanged request can't succeed."""
 
     kind = "bad_request"
 
 
 class BudgetExceeded(LLMError):
-    """The next call would exceed the run's budget, so the call was not made.
+    """Raised if the next call would exceed the run's budget. The call is not made.
 
     ``limit`` names the limit, if known. Each interface adds a hint on how to raise the limit.
     """
@@ -287,13 +315,13 @@ class BudgetExceeded(LLMError):
 
 
 class NotRecorded(LLMError):
-    """The cassette has no answer to this request."""
+    """Raised if the cassette has no answer to the request."""
 
     kind = "not_recorded"
 
 
 class NotConfigured(LLMError):
-    """No model can be used: no model is named, the key is missing, or an extra is not installed."""
+    """Raised if no model can be used: no model is named, the key is missing, or an extra is not installed."""
 
     kind = "not_configured"
 
@@ -301,10 +329,10 @@ class NotConfigured(LLMError):
 ERRORS: Mapping[str, type[LLMError]] = {
     kind.kind: kind for kind in list(vars().values()) if isinstance(kind, type) and issubclass(kind, LLMError)
 }
-"""The classes of errors by kind."""
+"""Maps each kind of error to its class."""
 
 
 def error_of(kind: str, message: str, *, hint: str = "", text: str = "") -> LLMError:
-    """Return the error of a recorded call; ``text`` is the answer received, for the kinds of errors that store an answer."""
+    """Return the error of a recorded call. ``text`` is the received answer; only some kinds of errors store it."""
     made = ERRORS.get(kind, LLMError)
     return made(message, hint=hint, text=text) if issubclass(made, Truncated | BadAnswer) else made(message, hint=hint)

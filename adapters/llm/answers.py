@@ -1,4 +1,4 @@
-"""Shapes of answers: reading JSON (with a schema) or a choice from a model's text, and prompts that request a shape or a repair."""
+"""Answer shapes: reads JSON or a choice from a model's text, and writes prompts that request a shape or a repair."""
 
 import json
 import re
@@ -35,7 +35,7 @@ _STRICT = frozenset(
 def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) -> tuple[str, str]:
     """Return ``(json, "")`` if ``text``, or the only object in ``text``, satisfies ``schema``; else ``("", reason)``.
 
-    With ``strict`` the whole text must be JSON.
+    With ``strict``, the entire text must be JSON.
     """
     if not strict and not is_json(text := unfenced(text).strip()):
         text, why = _embedded_json(text, schema)
@@ -52,7 +52,7 @@ def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) 
 
 
 def _embedded_json(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the JSON embedded in a text and "", or "" and the reason; the text itself and "" if the JSON error says more."""
+    """Return the JSON in ``text`` and "", or "" and the reason why it has none. A text without a brace stays unchanged."""
     wanted = _keys_of(schema)
     if wanted is None:
         answer = without_thinking(text)
@@ -68,7 +68,7 @@ def _embedded_json(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _keys_of(schema: Mapping[str, Any]) -> list[str] | None:
-    """Return the keys of the objects that ``schema`` and its alternatives describe; None if they describe no object."""
+    """Return the keys of all objects that ``schema`` and its alternatives describe; None if they describe no objects."""
     forms = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
     objects = [
         form for form in forms if isinstance(form, Mapping) and ("properties" in form or form.get("type") == "object")
@@ -79,13 +79,16 @@ def _keys_of(schema: Mapping[str, Any]) -> list[str] | None:
 
 
 def check_choice(text: str, choices: Sequence[str], *, strict: bool = False) -> tuple[str, str]:
-    """Return the choice in ``text`` and "", or "" and the reason why no choice was recognised; rules: ``lang.coercion``."""
+    """Return the choice in ``text`` and "", or "" and the reason why no choice was recognised. The rules are in ``lang.coercion``."""
     found = as_type(text, list(choices), strict=strict)
     return (str(found.value), "") if isinstance(found, Fit) else ("", found.reason)
 
 
 def unfenced(text: str) -> str:
-    """Return the content of ``text`` if it is one code fence, else ``text``. A regular expression would take quadratic time."""
+    """Return the content of ``text`` if it is one code fence, else ``text``.
+
+    No regular expression is used, because it would take quadratic time.
+    """
     bare = text.strip()
     head, newline, _ = bare[:100].partition("\n")
     if not newline or len(bare) < len(head) + 4 or not bare.endswith("```") or not _FENCE_HEAD.fullmatch(head):
@@ -94,9 +97,9 @@ def unfenced(text: str) -> str:
 
 
 def answer_format(options: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | None:
-    """Return the JSON Schema to send to a server, and whether the answer is wrapped in ``{"answer": ...}``.
+    """Return the JSON Schema to send to a server, and whether it wraps the answer in ``{"answer": ...}``.
 
-    None if neither ``schema`` nor ``choices`` is given. Servers require an object at the top level: choices and schemas of
+    None if neither ``schema`` nor ``choices`` is given. Servers require an object at the top level, so choices and schemas of
     other types are wrapped.
     """
     if (choices := options.get("choices")) is not None:
@@ -150,7 +153,7 @@ def strict_ready(schema: Any) -> bool:
 
 
 def instructions(options: Mapping[str, Any]) -> str:
-    """Return the prompt text that requests the output's shape, for servers without such a parameter; "" if any shape is allowed."""
+    """Return the prompt text that requests the output's shape, for servers without a parameter for it; "" if any is allowed."""
     if tools := options.get("tools"):
         listed = "\n".join(
             f"- {tool['name']}: {tool['description']} Its arguments fit {canonical(tool['parameters']).decode()}"

@@ -8,6 +8,7 @@ from anthropic import AnthropicError, AsyncAnthropic, BadRequestError, Unprocess
 from attrs import define, field
 
 from . import (
+    ANTHROPIC_MAX_TOKENS,
     BadAnswer,
     BadRequest,
     Completion,
@@ -19,24 +20,24 @@ from . import (
     Usage,
 )
 from .answers import answer_format, instructions, strict_ready
-from .http import count, joined, unfinished
+from .conversation import earlier_turns
+from .http import CONNECT_TIMEOUT, count, joined, unfinished
+from .images import base64_text
 from .sdk import SDKModel, with_tools
 from .service_errors import in_band_error, status_error
 from .strict_schema import Strictness
 from .tools import about_tools, called_text, message_tools
 
-_DEFAULT_MAX_TOKENS = 4096
 _OPTIONAL = ("output_config", "temperature", "tool_choice", "tools")
 
 
 class AnthropicModel(SDKModel):
     """A model behind Anthropic's messages API; see ``SDKModel``.
 
-    The protocol requires a token limit: the default of ``max_tokens`` is 4,096. ``seed`` and grammars are not supported.
+    The protocol requires a token limit: the default of ``max_tokens`` is 4,096. ``seed`` is refused, grammars are ignored.
     """
 
-    _sdk_error = AnthropicError
-    _refusals = (BadRequestError, UnprocessableEntityError)
+    unsupported: Mapping[str, str] = {"seed": "Anthropic's API has no seed, so answers can't be made repeatable"}
 
     def __init__(
         self, model: str, *, base_url: str | None = None, api_key: str | None = None, max_retries: int = 2, **rest: Any
@@ -47,11 +48,32 @@ class AnthropicModel(SDKModel):
             api_key=api_key or "none",
             base_url=base_url,
             max_retries=max_retries,
-            timeout=httpx2.Timeout(None, connect=10.0),
-            http_client=self._http,
+            timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT),
+            http_client=self._bounded_client(),
             open_telemetry=False,
         )
         self._strict = Strictness()
+
+    def batch_line(self, key: str, prompt: str, options: Options) -> dict[str, Any]:
+        """Return the line of a batch for a call; the service returns ``key`` with the answer."""
+        request = self._request(prompt, options, set(self._refused))
+        return {
+            "custom_id": key,
+            "params": {
+                **{name: part for name, part in request.items() if name != "extra_body"},
+                **request["extra_body"],
+            },
+        }
+
+    def batch_usage(self, body: Mapping[str, Any]) -> Usage:
+        """Return the tokens that a response of a batch reports."""
+        return _usage(body.get("usage"))
+
+    def _sdk_errors(self) -> tuple[type[Exception], ...]:
+        return (AnthropicError,)
+
+    def _refusals(self) -> tuple[type[Exception], ...]:
+        return BadRequestError, UnprocessableEntityError
 
     async def _create(self, request: dict[str, Any]) -> Any:
         return await self._sdk.messages.with_raw_response.create(**request)
@@ -60,6 +82,8 @@ class AnthropicModel(SDKModel):
         if type(status_error(error.response)) is not BadRequest:
             return None
         words = error.response.text.lower()
+        if "top_p" in words and "top_p" in request["extra_body"]:
+            return None  # newer models take either temperature or top_p; the caller decides which of them to give up
         for name in _OPTIONAL:
             named = (
                 name in words or name.replace("config", "format") in words or (name == "tools" and about_tools(words))
@@ -75,7 +99,7 @@ class AnthropicModel(SDKModel):
     def _request(self, prompt: str, options: Options, skip: set[str]) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": options.get("model", self.model),
-            "max_tokens": options.get("max_tokens", _DEFAULT_MAX_TOKENS),
+            "max_tokens": options.get("max_tokens", ANTHROPIC_MAX_TOKENS),
             "extra_body": {},
         }
         shape = answer_format(options)
@@ -91,7 +115,8 @@ class AnthropicModel(SDKModel):
             request["extra_body"]["tools"] = message_tools(tools)
             if "tool_choice" not in skip:
                 request["extra_body"]["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
-        request["messages"] = [{"role": "user", "content": prompt}]
+        is_wrapped = shape is not None and shape[1] and "output_config" in request
+        request["messages"] = [*earlier_turns(options, is_wrapped=is_wrapped), _last_turn(prompt, options)]
         if system := options.get("system"):
             request["system"] = system
         if options.get("stop"):
@@ -99,7 +124,9 @@ class AnthropicModel(SDKModel):
         if "temperature" in options and "temperature" not in skip:
             # The SDK no longer has this parameter, because newer models refuse it, but the protocol still has it.
             request["extra_body"]["temperature"] = options["temperature"]
-        if self._stream:
+        if "top_p" in options:
+            request["extra_body"]["top_p"] = options["top_p"]
+        if self._stream or "on_delta" in options:
             request["stream"] = True
         return request
 
@@ -114,8 +141,19 @@ class AnthropicModel(SDKModel):
         return _Stream(options)
 
 
+def _last_turn(prompt: str, options: Options) -> dict[str, Any]:
+    """Return the message with the prompt, and with the images of the request."""
+    if not options.get("images"):
+        return {"role": "user", "content": prompt}
+    blocks = [
+        {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": base64_text(image)}}
+        for image in options["images"]
+    ]
+    return {"role": "user", "content": [*blocks, {"type": "text", "text": prompt}]}
+
+
 def _usage(found: Any, before: Usage | None = None) -> Usage:
-    """Return the token counts in ``found``; counts that a stream's last message omits are taken from ``before``."""
+    """Return the token counts in ``found``; if the last message of a stream omits a count, the count in ``before`` is used."""
     before = before or Usage()
     cached = count(found, "cache_creation_input_tokens") + count(found, "cache_read_input_tokens")
     prompt = count(found, "input_tokens") + cached
@@ -129,13 +167,13 @@ def _completion(text: str, stop: Any, usage: Usage, model: Any) -> Completion:
     if stop == "max_tokens":
         raise Truncated("the answer stopped at the token limit", hint="raise max_tokens", text=text, usage=usage)
     if stop == "model_context_window_exceeded":
-        raise PromptTooLong("the prompt and its answer do not fit the model's context", usage=usage)
+        raise PromptTooLong("the prompt and the answer do not fit into the model's context", usage=usage)
     if stop is None or stop == "pause_turn":
         raise Truncated("the answer ends without a stop_reason", text=text, usage=usage)
     if not text.strip():
         raise EmptyAnswer("the model's answer is empty", usage=usage)
     if stop not in ("end_turn", "stop_sequence"):
-        raise BadAnswer(f"the answer ended with {str(stop)[:40]!r}", text=text, usage=usage)
+        raise BadAnswer(f"the answer has the unexpected stop_reason {str(stop)[:40]!r}", text=text, usage=usage)
     return Completion(text, "stop", usage, model=model if isinstance(model, str) else "")
 
 

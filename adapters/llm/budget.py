@@ -1,35 +1,101 @@
-"""Run budgets: a layer that refuses calls beyond the limits, and a layer that adds the cost to answers."""
+"""The budget of a run: a layer that refuses calls beyond the limits, and a layer that adds the cost to each answer."""
 
 import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Any, Unpack
 
 from attrs import define, evolve, field, frozen
 
 from . import BudgetExceeded, Completion, LLMError, NotConfigured, Notice, Options, Tally, Usage
+from .conversation import earlier_turns
 from .json_schema import canonical
 from .middleware import Client, Granted, Layer, Patience
 
-_USUAL_ANSWER = 1024
+USUAL_ANSWER = 1024
+"""Maximum number of tokens of an answer under a limit on tokens or cost, if the caller sets no ``max_tokens``."""
 _NO_LIMIT = 1 << 62
+IMAGE_TOKENS = 5_000
+"""Assumed maximum number of tokens of an image. Services scale larger images down."""
 _FRAME = 64
-"""Tokens that a server's chat template may add around the texts."""
+"""Maximum number of tokens that a server's chat template may add to a prompt."""
 _WORDS = 256
-"""Maximum bytes, without the shape itself, of the prompt text that requests an output's shape."""
+"""Maximum number of bytes of the prompt text that requests an output shape, not counting the shape itself."""
 
 
 @frozen
 class Price:
-    """US dollars per million tokens."""
+    """US dollars per million prompt and completion tokens.
+
+    ``tiers`` are ``(start, prompt, completion)``, sorted by ``start``. The prices of a tier apply to all tokens of a call with
+    more than ``start`` prompt tokens. ``source`` is where the price was looked up ("" if the user gave the price), ``date`` the
+    day of the look-up.
+    """
 
     prompt: float
     completion: float
+    tiers: tuple[tuple[int, float, float], ...] = ()
+    source: str = field(default="", eq=False)
+    date: str = field(default="", eq=False)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the model is free because it calls no service. A price of 0 that the user gave does not count."""
+        return bool(self.source) and not self.date
 
     def of(self, usage: Usage) -> float:
-        """Return the cost of ``usage`` in US dollars."""
+        """Return the cost of ``usage`` in US dollars. Several attempts of one call are priced as one call."""
+        prompt, completion = self.at(usage.prompt_tokens)
+        return (usage.prompt_tokens * prompt + usage.completion_tokens * completion) / 1e6
+
+    def of_calls(self, usage: Usage) -> float:
+        """Return the cost of many calls, assuming that none of the calls has enough prompt tokens for a higher tier."""
         return (usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion) / 1e6
+
+    def at(self, prompt_tokens: int) -> tuple[float, float]:
+        """Return the prompt price and the completion price of a call with this number of prompt tokens."""
+        found = (self.prompt, self.completion)
+        for start, prompt, completion in self.tiers:
+            found = (prompt, completion) if prompt_tokens > start else found
+        return found
+
+    def line(self, model: str = "") -> str:
+        """Return the price in words, such as "price of m: $0.25 + $2 per million tokens (given)"."""
+        more = f", more from {self.tiers[0][0]:,} prompt tokens" if self.tiers else ""
+        where = f"{self.source}, looked up {self.date}" if self.date else self.source or "given"
+        head = f"price of {model}" if model else "price"
+        return f"{head}: ${self.prompt:g} + ${self.completion:g} per million tokens{more} ({where})"
+
+    def as_json(self, model: str) -> dict[str, Any]:
+        """Return the price of ``model`` as a JSON object; ``date`` is null if the price was not looked up."""
+        return {
+            "model": model, "prompt": self.prompt, "completion": self.completion,
+            "tiers": [list(each) for each in self.tiers], "source": self.source or "given", "date": self.date or None,
+        }  # fmt: skip
+
+
+def price_of_json(data: Mapping[str, Any]) -> tuple[str, Price]:
+    """Return the model and the price in an object that ``Price.as_json`` wrote. Raises ``KeyError``, ``TypeError`` or ``ValueError``."""
+    tiers = tuple((int(start), float(prompt), float(completion)) for start, prompt, completion in data["tiers"])
+    prompt, completion = float(data["prompt"]), float(data["completion"])
+    source = "" if data["source"] == "given" else str(data["source"])
+    return str(data["model"]), Price(prompt, completion, tiers, source, data["date"] or "")
+
+
+def has_prices() -> bool:
+    """Return whether the package with the prices is installed."""
+    return find_spec("genai_prices") is not None
+
+
+def unknown_price(spec: str) -> NotConfigured:
+    """Return the error for a run that limits its cost but has a model ``spec`` ("": a custom client) of unknown price."""
+    give = "give --price IN/OUT (price=(IN, OUT) in Python), US dollars per million prompt and completion tokens"
+    if not spec:
+        return NotConfigured("a limit on cost needs a price, and a custom client has none", hint=give)
+    more = "" if has_prices() else ", or look prices up: pip install 'knotwork[prices]'"
+    return NotConfigured(f"a limit on cost needs a price, and the price of {spec[:80]} is unknown", hint=give + more)
 
 
 class Priced(Layer):
@@ -49,9 +115,18 @@ class Priced(Layer):
         return evolve(answer, cost=self._price.of(answer.usage))
 
 
+@frozen
+class Lease:
+    """The part of a budget that a worker may spend: calls, tokens and US dollars (None: no limit)."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
 @define(eq=False)
 class Ledger:
-    """The limits of a run and its use by all models: calls, tokens and US dollars (None: no limit)."""
+    """The limits of a run (None: no limit), and the usage of all its models: calls, tokens and US dollars."""
 
     max_calls: int | None = None
     max_tokens: int | None = None
@@ -61,6 +136,8 @@ class Ledger:
     cost: float = field(default=0.0, init=False)
     unpriced: bool = field(default=False, init=False)
     """Whether a model with an unknown price was used; ``cost`` then covers only the other models."""
+    prices: dict[str, Price] = field(factory=dict, init=False)
+    """Maps the spec of each opened model, or "custom client", to the price of the model."""
     _held_tokens: int = field(default=0, init=False)
     _held_cost: float = field(default=0.0, init=False)
     _under_way: int = field(default=0, init=False)
@@ -114,11 +191,11 @@ class Ledger:
         If the server may have answered the previous request (``notice.lost``), the reservation counts as spent.
         """
         if self.max_calls is not None and self.calls >= self.max_calls:
-            raise BudgetExceeded(f"{self._calls} is used up, after {notice.reason}", limit="calls")
+            raise BudgetExceeded(f"{self._calls} is used up; the last request failed: {notice.reason}", limit="calls")
         if notice.lost:
             if self._left(hold.prompt_tokens, price) < hold.completion_tokens:
                 raise BudgetExceeded(
-                    f"repeating the request may exceed the budget, after {notice.reason}",
+                    f"repeating the request may exceed the budget; the last request failed: {notice.reason}",
                     limit="tokens" if self.max_cost is None else "cost" if self.max_tokens is None else "",
                 )
             self.usage += hold
@@ -134,6 +211,78 @@ class Ledger:
         self.cost += price.of(used)
         self._wake()
 
+    def lend(self, share: float, calls: int) -> Lease | None:
+        """Reserve a ``share`` (0 to 1) of the remaining budget for a worker, and return the lease; None if nothing is left.
+
+        Unless ``share`` is 1, the number of calls in the lease is at least ``calls`` (if that many are left) and at most four
+        times ``calls``. The leased budget can't be spent or leased again until ``take_back`` is called.
+        """
+        lease = Lease()
+        if self.max_calls is not None:
+            left = self.max_calls - self.calls
+            lease = evolve(
+                lease, calls=left if share >= 1 else min(left, max(calls, min(int(left * share), 4 * calls)))
+            )
+        if self.max_tokens is not None:
+            lease = evolve(lease, tokens=int((self.max_tokens - self.usage.total - self._held_tokens) * share))
+        if self.max_cost is not None:
+            lease = evolve(lease, cost=(self.max_cost - self.cost - self._held_cost) * share)
+        if any(part is not None and part <= 0 for part in (lease.calls, lease.tokens, lease.cost)):
+            return None
+        self.calls += lease.calls or 0
+        self._held_tokens += lease.tokens or 0
+        self._held_cost += lease.cost or 0.0
+        return lease
+
+    def take_back(self, lease: Lease, calls: int, usage: Usage, cost: float) -> None:
+        """Replace a lease by what its worker has spent. Without this call (a dead worker), all of it counts as spent."""
+        self.calls += calls - (lease.calls or 0)
+        self._held_tokens -= lease.tokens or 0
+        self._held_cost -= lease.cost or 0.0
+        self.usage += usage
+        self.cost += cost
+        self._wake()
+
+    @property
+    def exhausted(self) -> str:
+        """The reason why the budget does not allow a further call of a worker."""
+        if self.max_calls is not None and self.calls >= self.max_calls:
+            return f"{self._calls} is used up"
+        left = (
+            f"the next call may exceed the budget of {self.max_tokens:,} tokens" if self.max_tokens is not None else ""
+        )
+        return left or f"the next call may exceed the budget of {self.max_cost or 0:g} US dollars"
+
+    def check(self, calls: int, need: Usage, cost: float) -> None:
+        """Raise ``BudgetExceeded`` if that many further calls, tokens and US dollars may exceed a limit."""
+        if self.max_calls is not None and self.calls + calls > self.max_calls:
+            raise BudgetExceeded(
+                f"the batch has {calls:,} calls; {max(self.max_calls - self.calls, 0):,} of {self.max_calls:,} are left",
+                limit="calls", attempts=0,
+            )  # fmt: skip
+        if self.max_tokens is not None and self.usage.total + need.total > self.max_tokens:
+            left = max(self.max_tokens - self.usage.total, 0)
+            raise BudgetExceeded(
+                f"the batch may take {need.total:,} tokens; {left:,} of {self.max_tokens:,} are left", limit="tokens", attempts=0
+            )  # fmt: skip
+        if self.max_cost is not None and self.cost + cost > self.max_cost:
+            left_cost = max(self.max_cost - self.cost, 0.0)
+            raise BudgetExceeded(
+                f"the batch may cost {cost:.4f} US dollars; {left_cost:.4f} of {self.max_cost:g} are left", limit="cost", attempts=0
+            )  # fmt: skip
+
+    def charge(self, calls: int, usage: Usage, cost: float) -> None:
+        """Count calls that were made outside of the layer ``Budget``."""
+        self.calls += calls
+        self.usage += usage
+        self.cost += cost
+
+    def limit_to(self, lease: Lease) -> None:
+        """Limit what is spent from now on to ``lease``, the budget of a worker for its next chunk."""
+        self.max_calls = None if lease.calls is None else self.calls + lease.calls
+        self.max_tokens = None if lease.tokens is None else self.usage.total + lease.tokens
+        self.max_cost = None if lease.cost is None else self.cost + lease.cost
+
     def _wake(self) -> None:
         """Wake the first waiting call to check again."""
         while self._line:
@@ -143,7 +292,7 @@ class Ledger:
                 return
 
     def _left(self, bound: int, price: Price) -> int:
-        """Return the maximum tokens of an answer to a prompt of ``bound`` tokens; negative if the prompt does not fit."""
+        """Return the maximum number of answer tokens for a prompt of ``bound`` tokens; negative if the prompt does not fit."""
         left = _NO_LIMIT
         if self.max_tokens is not None:
             left = self.max_tokens - self.usage.total - self._held_tokens - bound
@@ -151,12 +300,12 @@ class Ledger:
             money = self.max_cost - self.cost - self._held_cost - price.of(Usage(bound, 0))
             if money < 0:
                 return -1
-            if price.completion:
-                left = min(left, int(money * 1e6 / price.completion))
+            if completion := price.at(bound)[1]:
+                left = min(left, int(money * 1e6 / completion))
         return left
 
     def _fit(self, need: "_Need", price: Price) -> Usage | None:
-        """Return the reservation for a call, None if it does not fit now."""
+        """Return the reservation for a call; None if the call does not fit now."""
         if not self.limits_size:
             return Usage()
         left = self._left(need.prompt, price)
@@ -171,26 +320,23 @@ class Ledger:
         if self.max_tokens is not None and self.max_tokens - spent < need.prompt + answer:
             left = f"{may}; {max(self.max_tokens - spent, 0)} of {self.max_tokens} are left"
             return BudgetExceeded(left, limit="tokens", attempts=0)
-        dear = f"{may}; this may cost more than what is left of {self.max_cost or 0:g} US dollars"
+        dear = f"{may}; this may exceed what is left of the budget of {self.max_cost or 0:g} US dollars"
         return BudgetExceeded(dear, limit="cost", attempts=0)
 
 
 class Budget(Layer):
     """Makes a call only if it can't exceed the limits of a ledger. Several models can share one ledger.
 
-    Before a call, its upper bound is reserved: one call, one prompt token per byte sent, and ``max_tokens`` for the answer.
-    Under a limit on tokens or cost, the default of ``max_tokens`` is min(1024, remaining). After the call, the reported usage
-    replaces the reservation. If the server reports no usage, the bytes received are counted; if the answer was lost, the
-    reservation stays. Failed calls and the SDK's retries count as calls. A resumed run has its own ledger, so the limits apply to
-    one process.
+    Before each call, an upper bound of its usage is reserved: one call, one prompt token per byte sent, and ``max_tokens`` for
+    the answer. Under a limit on tokens or cost, the default of ``max_tokens`` is min(1024, remaining). After the call, the
+    reported usage replaces the reservation. If the server reports no usage, the received bytes are counted. If the answer was
+    lost, the whole reservation counts as usage. Failed calls and the SDK's retries count as calls. A resumed run begins with a
+    new ledger, so the limits apply to each process separately.
     """
 
-    def __init__(self, inner: Client, ledger: Ledger, price: Price | None = None) -> None:
+    def __init__(self, inner: Client, ledger: Ledger, price: Price | None = None, model: str = "") -> None:
         if ledger.max_cost is not None and price is None:
-            raise NotConfigured(
-                "a limit on cost needs the model's price, which is unknown",
-                hint="give the price per million tokens, or limit --max-tokens instead",
-            )
+            raise unknown_price(model)
         super().__init__(inner)
         self.ledger = ledger
         ledger.unpriced = ledger.unpriced or price is None
@@ -201,7 +347,7 @@ class Budget(Layer):
         """Return the inner client's answer; if the call might exceed the budget, raise ``BudgetExceeded`` without a call."""
         started = time.monotonic()
         bound = _prompt_bound(prompt, options) if self.ledger.limits_size else len(prompt)  # measured only if needed
-        need = _Need(bound, options.get("max_tokens", _USUAL_ANSWER), "max_tokens" in options)
+        need = _Need(bound, options.get("max_tokens", USUAL_ANSWER), "max_tokens" in options)
         hold = await self.ledger.reserve(need, self._price)
         Patience.waited(options, time.monotonic() - started)
         asked: Options = {**options}
@@ -214,6 +360,9 @@ class Budget(Layer):
         try:
             answer = await self._inner.generate(prompt, **asked)
             used = answer.usage
+            if answer.cached:  # the cache is below this layer, so that no request was sent
+                self.ledger.calls -= 1
+                tally.calls -= 1
             if not used.total and not answer.cached:
                 used = Usage(need.prompt, len(answer.text.encode()))
             return answer
@@ -248,16 +397,24 @@ class Budget(Layer):
 
 @frozen
 class _Need:
-    """Upper bounds of a call's tokens. ``fixed``: the limit of the answer was set by the caller."""
+    """Upper bounds of a call's tokens. ``fixed`` is true if the caller has set the limit of the answer."""
 
     prompt: int
     answer: int
     fixed: bool
 
 
+def bound_of(prompt: str, options: Mapping[str, Any] | Options) -> Usage:
+    """Return upper bounds of a call's tokens, as ``Budget`` reserves them."""
+    return Usage(_prompt_bound(prompt, options), options.get("max_tokens", USUAL_ANSWER))
+
+
 def _prompt_bound(prompt: str, options: Mapping[str, Any] | Options) -> int:
     """Return an upper bound of the prompt's tokens: one token per byte sent."""
     size = len(prompt.encode(errors="replace")) + len(options.get("system", "").encode(errors="replace")) + _FRAME
+    for turn in earlier_turns(options):
+        size += len(turn["content"].encode(errors="replace")) + _FRAME
+    size += IMAGE_TOKENS * len(options.get("images", ()))
     for name in ("schema", "choices", "tools", "grammar"):
         if name in options:
             size += 2 * len(canonical(options.get(name))) + _WORDS

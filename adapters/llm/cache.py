@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,7 +13,8 @@ from blake3 import blake3
 from ..sqlite_store import SQLiteStore, Table
 from . import BudgetExceeded, Completion, LLMError, Notice, Options, TimedOut, Usage
 from .json_schema import canonical
-from .middleware import Client, Layer, asked_for, fitting
+from .middleware import TIMEOUT, Client, Layer, Patience, asked_for, checked, fitting
+from .shared_cache import SharedCache, StoredAnswer
 
 _VERSION = 1
 _TABLE = Table(
@@ -22,7 +24,7 @@ _TABLE = Table(
     " digest BLOB NOT NULL,"
     " prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP)"
     " WITHOUT ROWID",
-    find="SELECT text, finish_reason, model, digest FROM answers_1 WHERE key = ?",
+    find="SELECT text, finish_reason, model, digest, prompt_tokens, completion_tokens FROM answers_1 WHERE key = ?",
     insert="INSERT OR REPLACE INTO answers_1 (key, text, finish_reason, model, digest, prompt_tokens, completion_tokens)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)",
     probe="SELECT count(*) FROM (SELECT 1 FROM answers_1 LIMIT 1)",
@@ -30,14 +32,14 @@ _TABLE = Table(
 
 
 def request_key(identity: str, prompt: str, options: Mapping[str, Any] | Options) -> bytes:
-    """Return the request's 32-byte key: a hash over the model's spec, the prompt, the request's options and the sample index."""
+    """Return the request's 32-byte key: a hash of the model's spec, the prompt, the request's options and the sample index."""
     request = [_VERSION, identity, prompt, asked_for(options), options.get("sample", 0)]
     return blake3(canonical(request)).digest()
 
 
 @define(eq=False)
 class _Flight:
-    """A running call in its own task, so that the call continues for the other callers if one caller is cancelled."""
+    """A running call. It has a separate task, so that it continues for the other callers if one caller is cancelled."""
 
     task: "asyncio.Task[Completion]"
     waiting: int = 0
@@ -45,24 +47,29 @@ class _Flight:
 
 
 class Cached(Layer):
-    """Returns earlier answers from ``path`` (SQLite, created with folder mode 0700 and file mode 0600).
+    """Returns earlier answers from the SQLite file ``path``, which is created with mode 0600, its folder with mode 0700.
 
-    ``identity`` is the model's spec. This is the outermost layer, so only complete, validated answers are stored. An answer from
-    the cache has ``cached`` set, and no usage and cost. If the file is damaged, locked or not writable, ``warn`` is called once and
-    the cache is disabled, but the run continues. ``busy``: seconds to wait while another process writes.
+    ``identity`` is the model's spec. The cache is the outermost layer, so only complete, validated answers are stored. In an
+    answer from the cache, ``cached`` is set, and usage and cost are 0. If the file is damaged, locked or not writable, ``warn``
+    is called once and the cache is disabled, but the run continues. ``busy`` is the number of seconds to wait while another
+    process writes. An answer that is not in the file is looked up in ``shared``; new answers are stored in both. If another
+    process is making the same call, the cache waits for the answer of that call, at most as long as the call's timeout. The
+    time spent waiting does not count against the timeout.
     """
 
     def __init__(
-        self, inner: Client, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
-    ) -> None:
+        self, inner: Client, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0,
+        shared: SharedCache | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(inner)
+        self._shared = shared
         self._shelf = SQLiteStore(path, _TABLE, warn=warn, busy=busy)
         self._identity = identity
         self._flights: dict[bytes, _Flight] = {}
         self._closed = False
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the stored answer to this request; else get an answer from the inner client and store it."""
+        """Return the stored answer to this request or, if there is none, get an answer from the inner client and store it."""
         try:
             key = request_key(self._identity, prompt, options)
         except (
@@ -89,7 +96,7 @@ class Cached(Layer):
                     error = copy.copy(error)
                     error.usage = Usage()
                 raise error from None
-            return _free(answer) if joined else answer
+            return _free(answer) if joined and not answer.cached else answer
 
     async def aclose(self) -> None:
         """Cancel the running calls; close the file and the inner client."""
@@ -100,6 +107,8 @@ class Cached(Layer):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._shared is not None:
+            await self._shared.aclose()
         await self._shelf.aclose()
         await super().aclose()
 
@@ -121,12 +130,29 @@ class Cached(Layer):
             flight.task.exception()  # mark the exception as retrieved, because no caller is left
 
     async def _call_and_store(self, key: bytes, prompt: str, options: Options) -> Completion:
-        answer = await self._inner.generate(prompt, **options)
-        counts = answer.usage.prompt_tokens, answer.usage.completion_tokens
+        if self._shared is None:
+            answer = await self._inner.generate(prompt, **options)
+            if not self._shelf.broken:
+                await self._shelf.keep(_row(key, answer, options))
+            return answer
+        started = time.monotonic()
+        kept = await self._shared.find(key, options.get("timeout", TIMEOUT))
+        Patience.waited(options, time.monotonic() - started)
+        if kept is not None:
+            stored = _completion(key, kept[1:])
+            if stored is not None and (found := checked(stored, options)) is not None:
+                if not self._shelf.broken:
+                    await self._shelf.keep(kept)
+                return found
+        try:
+            answer = await self._inner.generate(prompt, **options)
+            row = _row(key, answer, options)
+        except BaseException:
+            self._shared.release(key)  # another process may make the call
+            raise
+        self._shared.keep(row)  # first, because the caller may be cancelled while the file is written
         if not self._shelf.broken:
-            came = _stored_text(answer, options)
-            digest = _digest(key, came)
-            await self._shelf.keep((key, came, answer.finish_reason, answer.model, digest, *counts))
+            await self._shelf.keep(row)
         return answer
 
     async def _await_flight(self, key: bytes, flight: _Flight) -> Completion:
@@ -142,24 +168,38 @@ class Cached(Layer):
                 await asyncio.wait([flight.task])
 
     def _find(self, key: bytes) -> Completion | None:
-        """Return the stored answer."""
+        """Return the stored answer to a request; None if it is missing or damaged."""
         row = self._shelf.find(key)
         if row is None:
             return None
-        text, finish_reason, model, digest = row
-        if not isinstance(text, str) or digest != _digest(key, text):
+        found = _completion(key, row)
+        if found is None:
             self._shelf.give_up("an answer in it is damaged")
-            return None
-        return _free(Completion(text=text, finish_reason=finish_reason, model=model))
+        return found
+
+
+def _completion(key: bytes, row: tuple[Any, ...]) -> Completion | None:
+    """Return the answer in a row; None if it is damaged."""
+    text, finish_reason, model, digest, *counts = row
+    if not isinstance(text, str) or digest != _digest(key, text):
+        return None
+    return _free(Completion(text=text, finish_reason=finish_reason, model=model, usage=Usage(*counts)))
+
+
+def _row(key: bytes, answer: Completion, options: Options) -> StoredAnswer:
+    text, usage = _stored_text(answer, options), answer.usage
+    return StoredAnswer(
+        key, text, answer.finish_reason, answer.model, _digest(key, text), usage.prompt_tokens, usage.completion_tokens
+    )
 
 
 def _digest(key: bytes, text: str) -> bytes:
-    """Return a checksum that detects a damaged text, because SQLite has no checksums."""
+    """Return a checksum that detects damaged text, because SQLite has no checksums."""
     return blake3(key + text.encode()).digest(length=8)
 
 
 def _stored_text(answer: Completion, options: Options) -> str:
-    """Return the text to store: the original answer if it can be parsed again, so that later runs also report how it was parsed."""
+    """Return the text to store: the original answer if it can be parsed to the same text again, else the parsed text."""
     if answer.raw:
         again = fitting(evolve(answer, text=answer.raw, raw=""), options)
         if again is not None and again.text == answer.text:
@@ -168,4 +208,4 @@ def _stored_text(answer: Completion, options: Options) -> str:
 
 
 def _free(answer: Completion) -> Completion:
-    return evolve(answer, usage=Usage(), attempts=0, cached=True, cost=0.0)
+    return evolve(answer, usage=Usage(), attempts=0, cached=True, cost=0.0, original=answer.usage)

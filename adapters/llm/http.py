@@ -1,6 +1,6 @@
-"""The HTTP client that the SDKs use, with bounded bodies, reported retries and masked keys; and the parsing of bodies.
+"""The HTTP client that the SDKs use: it limits the size of bodies, reports retries and masks keys. Also parses bodies.
 
-The SDKs do the retrying. Every request goes through ``BoundedClient.send``, which counts attempts, keeps bodies within
+The SDKs perform the retries. Every request goes through ``BoundedClient.send``, which counts attempts, keeps bodies within
 ``MAX_BODY``, and tells the SDK which failures to retry.
 """
 
@@ -9,10 +9,12 @@ import json
 import re
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from contextvars import ContextVar
-from time import monotonic
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from time import monotonic, time
 from typing import Any, cast
 from urllib.request import getproxies
 
@@ -20,17 +22,19 @@ import httpx2
 from attrs import define, field
 
 from . import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable, Usage
-from .json_schema import read_json
+from .concurrency import ON_OVERLOAD
+from .json_schema import read_json, read_json_bytes
 from .keys import hidden
 from .service_errors import in_band_error, status_error
+from .trace_header import OUTGOING
 
 # Connections are kept in many small pools: httpx's pool checks all its connections for each request, which is slow with hundreds.
 # A pool is filled before the next pool is used, so that few concurrent calls share few connections.
 
 _EACH = 4
-"""Concurrent requests per pool. With 200 concurrent requests, a call needs a quarter less CPU time than in a single pool."""
+"""Concurrent requests per pool. For 200 concurrent requests, several pools need a quarter less CPU time than a single pool."""
 _IDLE = 5.0
-"""Seconds after which an unused pool is closed, with its open connections."""
+"""A pool that is unused for this many seconds is closed, with its open connections."""
 
 
 @define(eq=False)
@@ -45,7 +49,7 @@ class _Pool:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """A response's body. Its request counts as running until the body is closed."""
+    """A response's body. The request counts as running until the response's body is closed."""
 
     def __init__(self, body: httpx2.AsyncByteStream, pool: _Pool) -> None:
         self._body = body
@@ -66,7 +70,7 @@ class _Body(httpx2.AsyncByteStream):
 
 @define(eq=False)
 class Pools(httpx2.AsyncBaseTransport):
-    """A transport over several pools: it creates as many with ``make`` as the concurrent requests need. For one event loop."""
+    """A transport over several pools, which ``make`` creates when concurrent requests need them. A transport belongs to one event loop."""
 
     make: Callable[[], httpx2.AsyncBaseTransport]
     _pools: list[_Pool] = field(factory=list, init=False)
@@ -107,27 +111,33 @@ class Pools(httpx2.AsyncBaseTransport):
 MAX_BODY = 4 * 1024 * 1024
 """Maximum bytes of a body, both before and after decompression."""
 
+CONNECT_TIMEOUT = 10.0
+"""Maximum number of seconds for opening a connection."""
+FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
+"""Seconds to wait before the first repetition of a request, and their maximum. They double each time, as in the SDKs."""
+
 _PIECE = 64 * 1024
 _LEFTOVER = 0.2  # seconds
 _OWN_HEADERS = re.compile(
     "host|accept|accept-encoding|connection|user-agent|content-type|content-length|authorization|x-api-key"
     "|anthropic-version|idempotency-key|x-stainless-.*"
 )
-_CLOSED = "the connection was closed before the answer was complete"
+CLOSED = "the connection was closed before the answer was complete"
 _BREAKS = (httpx2.RequestError, OSError)
 """Exceptions raised when a connection breaks inside a body. TLS errors are OSErrors, which httpx does not convert."""
-_NOBODY = "no connection: no server answers at this address"
-_SPENT = frozenset(("content-encoding", "content-length", "transfer-encoding", "x-should-retry"))
+NO_CONNECTION = f"no connection within {CONNECT_TIMEOUT:g} s"
+NOBODY = "no connection: no server answers at this address"
+SPENT = frozenset(("content-encoding", "content-length", "transfer-encoding", "x-should-retry"))
 
 
 @define
 class Watch:
-    """One call at the HTTP level: requests sent, the reason of the last failure, and the deadline.
+    """One call at the HTTP level: the number of requests sent, the reason for the last failure, and the deadline.
 
     A request may take ``span`` seconds, and the call may last until ``deadline`` (event loop time). ``scope`` is the call's
-    timeout, which is extended when the SDK is about to retry.
-    ``fault``: the fault of the last body, if the fault is hidden from the SDK. ``lost``: the last request had reached the server
-    when the connection broke, so the server may have answered and charged for it. ``keys`` are masked in reports.
+    timeout, which is extended when the SDK is about to retry. ``fault`` is an error that was hidden from the SDK; the caller
+    gets it instead of the SDK's error. ``lost`` is true if the last request had reached the server when the connection broke,
+    so that the server may have answered the request and charged for it. ``keys`` are masked in notices.
     """
 
     notify: Callable[[Notice], None] | None
@@ -157,6 +167,11 @@ class Watch:
 _WATCH: ContextVar[Watch] = ContextVar("knotwork_llm_call")
 
 
+def current_watch() -> Watch:
+    """Return the ``Watch`` of the running call. Raises ``LookupError`` outside ``watching``."""
+    return _WATCH.get()
+
+
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
     """Use ``watch`` for the requests that this task sends inside the block."""
@@ -168,22 +183,22 @@ def watching(watch: Watch) -> Iterator[None]:
 
 
 class BodyTooLarge(Exception):
-    """The body is larger than ``MAX_BODY``."""
+    """Raised if a body is larger than ``MAX_BODY``."""
 
 
 class BodyUnreadable(Exception):
-    """The body does not match its Content-Encoding."""
+    """Raised if a body does not match its Content-Encoding."""
 
 
 class Broken(Truncated):
-    """The connection broke inside a response's body, after the SDK's last retry."""
+    """Raised if the connection breaks inside a response's body and the SDK does not retry."""
 
 
 class BoundedClient(httpx2.AsyncClient):
     """The HTTP client under an SDK: no redirects, bounded bodies, retries reported to the call's ``Watch``.
 
-    ``key`` is replaced by ``***`` in responses. ``foreign``: the service is not the SDK's own, so only protocol headers are sent;
-    settings that the SDK reads from the environment (organisation, custom headers) are not sent. ``plain``: the address is http,
+    ``key`` is replaced by ``***`` in responses. If ``foreign``, the service is not the SDK's own, so only protocol headers are sent;
+    settings that the SDK reads from the environment (organisation, custom headers) are not sent. ``plain`` is true if the address is http,
     without TLS.
     """
 
@@ -194,7 +209,7 @@ class BoundedClient(httpx2.AsyncClient):
         mounts = {} if getproxies() else {"all://": Pools(lambda: httpx2.AsyncHTTPTransport(verify=verify))}
         super().__init__(
             verify=verify,
-            timeout=httpx2.Timeout(None, connect=10.0),
+            timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT),
             limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
             follow_redirects=False,
             mounts=mounts,
@@ -203,22 +218,23 @@ class BoundedClient(httpx2.AsyncClient):
         self._foreign = foreign
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
-        """Send ``request``. A failed response's body is read completely (bounded), and the response is marked as retryable or not."""
-        watch = _WATCH.get()
+        """Send ``request``. Reads a failed response's complete body (up to ``MAX_BODY``), and marks the response as retryable or not."""
+        watch = current_watch()
         try:
             watch.sending()
         except LLMError as error:  # the budget does not allow another attempt
             watch.fault, watch.sent = error, watch.sent - 1
             return httpx2.Response(400, headers={"x-should-retry": "false"}, content=b"", request=request)
         if self._foreign:
-            for name in [name for name in request.headers if not _OWN_HEADERS.fullmatch(name)]:
-                del request.headers[name]
+            only_protocol_headers(request)
         request.headers["accept-encoding"] = "gzip, deflate"
+        if traceparent := OUTGOING.get():
+            request.headers["traceparent"] = traceparent
         options["follow_redirects"] = False
         try:
             response = await super().send(request, stream=True, **options)
-            # The returned response has a decoded, complete body, and the code below decides about a retry, not the server.
-            headers = httpx2.Headers([pair for pair in response.headers.multi_items() if pair[0] not in _SPENT])
+            # The returned response has a decoded, complete body. The code below decides about a retry, not the server.
+            headers = httpx2.Headers([pair for pair in response.headers.multi_items() if pair[0] not in SPENT])
             if stream and response.is_success:
                 return httpx2.Response(
                     response.status_code, headers=headers, stream=_Bounded(response), request=request,
@@ -237,19 +253,18 @@ class BoundedClient(httpx2.AsyncClient):
             body = body.replace(self._key, b"***")
         whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)
         if not whole.is_success:
-            failure = status_error(whole)
-            watch.reason = failure.message
-            transient = isinstance(failure, Unavailable | RateLimited)
-            wait = _retry_after(headers)
-            again = transient and wait <= watch.deadline - asyncio.get_running_loop().time()
-            whole.headers["x-should-retry"] = "true" if again else "false"
-            if again:
-                watch.put_off(wait)
+            whole.headers["x-should-retry"] = "true" if may_retry(whole, watch) else "false"
         return whole
 
 
+def only_protocol_headers(request: httpx2.Request) -> None:
+    """Remove the headers that an SDK adds for its own service, such as those for which the environment has settings."""
+    for name in [name for name in request.headers if not _OWN_HEADERS.fullmatch(name)]:
+        del request.headers[name]
+
+
 class _Bounded(httpx2.AsyncByteStream):
-    """A response's body, decoded and bounded by this class. Closing it closes the underlying response."""
+    """A response's decoded and bounded body. Closing this body closes the underlying response."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
@@ -264,60 +279,103 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 async def _pieces(response: httpx2.Response) -> Any:
-    """Yield the pieces of the decoded body; raise ``BodyTooLarge`` before more than ``MAX_BODY`` bytes are in memory."""
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        await response.aclose()
-        raise BodyUnreadable("the body has a content encoding that was not requested")
-    decoder = zlib.decompressobj(wbits=47) if encoding not in ("", "identity") else None
-    came = given = 0
+    """Yield the pieces of a response's decoded body, and close the response; see ``decoded``."""
     try:
-        async with aclosing(response.aiter_raw()) as raw:
-            async for part in raw:
-                came += len(part)
-                if came > MAX_BODY:
-                    raise BodyTooLarge
-                if decoder is None:
-                    yield part
-                    continue
-                while part:
-                    piece = decoder.decompress(part, _PIECE)
-                    part = decoder.unconsumed_tail
-                    given += len(piece)
-                    if given > MAX_BODY:
-                        raise BodyTooLarge
-                    if piece:
-                        yield piece
-        if decoder is not None and came and not decoder.eof:
-            raise BodyUnreadable("the compressed body is cut off")
-    except zlib.error:
-        raise BodyUnreadable("the body can't be decompressed") from None
+        async with (
+            aclosing(response.aiter_raw()) as raw,
+            aclosing(decoded(raw, response.headers.get("content-encoding", ""))) as pieces,
+        ):
+            async for piece in pieces:
+                yield piece
     finally:
         await response.aclose()
 
 
-def _retry_after(headers: httpx2.Headers) -> float:
+async def decoded(raw: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes, None]:
+    """Yield the pieces of a body after its Content-Encoding is undone.
+
+    Raises ``BodyTooLarge`` before more than ``MAX_BODY`` bytes are in memory, and ``BodyUnreadable`` if the body does not have the
+    encoding.
+    """
+    encoding = encoding.strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        raise BodyUnreadable("the body has a content encoding that was not requested")
+    decoder = zlib.decompressobj(wbits=47) if encoding not in ("", "identity") else None
+    came = given = 0
+    try:
+        async for part in raw:
+            came += len(part)
+            if came > MAX_BODY:
+                raise BodyTooLarge
+            if decoder is None:
+                yield part
+                continue
+            while part:
+                piece = decoder.decompress(part, _PIECE)
+                part = decoder.unconsumed_tail
+                given += len(piece)
+                if given > MAX_BODY:
+                    raise BodyTooLarge
+                if piece:
+                    yield piece
+        if decoder is not None and came and not decoder.eof:
+            raise BodyUnreadable("the compressed body is cut off")
+    except zlib.error:
+        raise BodyUnreadable("the body can't be decompressed") from None
+
+
+_UNAVAILABLE = 503
+
+
+def may_retry(response: httpx2.Response, watch: Watch) -> bool:
+    """Return whether a request with this failed ``response`` may be repeated within its call's time.
+
+    Note the reason in ``watch``. If the request may be repeated, the timeout is extended by the time that the server asks to
+    wait.
+    """
+    failure = status_error(response)
+    watch.reason = failure.message
+    wait = retry_after(response.headers)
+    transient = isinstance(failure, Unavailable | RateLimited)
+    if isinstance(failure, RateLimited) or response.status_code == _UNAVAILABLE:
+        on_overload = ON_OVERLOAD.get()
+        if on_overload is not None:
+            on_overload(f"the server answered {response.status_code}")
+    if not transient or wait > watch.deadline - asyncio.get_running_loop().time():
+        return False
+    watch.put_off(wait)
+    return True
+
+
+def retry_after(headers: httpx2.Headers) -> float:
+    """Return the seconds that a server asks to wait, as a number or until a date; 0 if it does not ask."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name, "")
         try:
-            return float(headers[name]) / unit
-        except (KeyError, ValueError):
-            continue
+            seconds = float(value) / unit
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - time()
+            except ValueError:
+                continue
+        if isfinite(seconds):
+            return max(seconds, 0.0)
     return 0.0
 
 
 def _connection_reason(error: Exception) -> str:
     if isinstance(error, httpx2.ConnectTimeout):
-        return "no connection within 10 s"
+        return NO_CONNECTION
     if isinstance(error, httpx2.ConnectError):
-        return _NOBODY
+        return NOBODY
     if isinstance(error, httpx2.UnsupportedProtocol):
         return "the address is not an http(s) URL"
-    return _CLOSED
+    return CLOSED
 
 
 def connection_hint(reason: str) -> str:
     """Return advice for the ``reason`` of a ``Watch``; "" if the reason is unknown."""
-    if reason == _NOBODY or reason.startswith("no connection within"):
+    if reason in (NOBODY, NO_CONNECTION):
         return "is the server running? Its address comes from --llm, KNOTWORK_LLM or a ..._BASE_URL variable"
     return ""
 
@@ -341,7 +399,7 @@ async def server_events(response: httpx2.Response) -> Any:
                         yield _decoded(b"\n".join(data))
                         data = []
     except _BREAKS:
-        raise Broken("the stream broke off") from None
+        raise Broken("the connection broke before the stream was complete") from None
     if held.startswith(b"data:"):
         data.append(held[5:].strip())
     if data:
@@ -366,11 +424,11 @@ async def whole_body(response: httpx2.Response) -> bytes:
     try:
         return await response.aread()
     except _BREAKS:
-        raise Broken(_CLOSED) from None
+        raise Broken(CLOSED) from None
 
 
 def unfinished(error: LLMError, parts: list[str], usage: Usage) -> LLMError:
-    """Add the parts received so far to ``error``, which ended a stream, and return it. The usage may be incomplete."""
+    """Add the received parts of a stream to the ``error`` that ended it, and return ``error``. The usage may be incomplete."""
     if isinstance(error, Truncated | BadAnswer):
         error.text = "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         error.lost = True
@@ -379,27 +437,29 @@ def unfinished(error: LLMError, parts: list[str], usage: Usage) -> LLMError:
 
 
 def body_object(content: bytes) -> dict[str, Any]:
-    """Return the JSON object in a response's body; raise ``BadAnswer`` if it is cut, is not an object, or has duplicate keys."""
+    """Return the JSON object in a response's body; raise ``BadAnswer`` if it is cut off, is not an object, or has duplicate keys."""
     try:
-        return _object(content.decode(), "the body")
+        return answer_object(read_json_bytes(content), "the body")
     except UnicodeDecodeError:
         raise BadAnswer("the body is not UTF-8") from None
+    except ValueError as error:
+        raise BadAnswer(f"the body is not complete JSON: {error}") from None
 
 
 def event_object(data: str) -> dict[str, Any]:
     """Return a stream event's JSON object.
 
-    Raises ``BadAnswer`` if the event is not a JSON object, or the error that the event reports. Lone surrogates are accepted,
+    Raises ``BadAnswer`` if the event is not a JSON object; raises the error that the event reports. Lone surrogates are accepted,
     because the other half may come with the next event.
     """
-    return _object(data, "a part of the stream", halves=True)
-
-
-def _object(text: str, what: str, *, halves: bool = False) -> dict[str, Any]:
     try:
-        value = read_json(text, halves=halves)
+        return answer_object(read_json(data, halves=True), "a part of the stream")
     except ValueError as error:
-        raise BadAnswer(f"{what} is not complete JSON: {error}") from None
+        raise BadAnswer(f"a part of the stream is not complete JSON: {error}") from None
+
+
+def answer_object(value: Any, what: str) -> dict[str, Any]:
+    """Return ``value`` if it is an object; raise ``BadAnswer`` otherwise, and the error that the object reports."""
     if not isinstance(value, dict):
         raise BadAnswer(f"{what} is not a JSON object")
     if value.get("error"):
@@ -425,7 +485,7 @@ def count(usage: Any, name: str) -> int:
 
 
 def joined(parts: list[str]) -> str:
-    """Return the parts as one string, with split surrogate pairs joined; raise ``BadAnswer`` for a lone surrogate."""
+    """Return the parts as one string, in which split surrogate pairs are joined. Raise ``BadAnswer`` for a lone surrogate."""
     text = "".join(parts)
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")

@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from . import NotConfigured
 
 _SHORTEST = 8
 """Minimum length of a key, and of a prefix of a key, to be masked."""
 _LONG = 16
-_FORMS = "(?:(?:sk|pk|rk|xai|gsk|csk|key|pplx|nvapi|glpat)-|(?:sk|gsk|hf|ghp|gho|ghs|github_pat|fw|r8|tgp)_|AIza)"  # services'
+_FORMS = "(?:(?:sk|pk|rk|xai|gsk|csk|key|pplx|nvapi|glpat)-|(?:sk|gsk|hf|ghp|gho|ghs|github_pat|fw|r8|tgp)_|AIza)"  # services' prefixes
 _KEY_LIKE = re.compile(rf"\b(?:({_FORMS})[A-Za-z0-9_-]{{12,}}|(sk-)(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{{4,}})")
 _IN_A_NAME = re.compile(
     rf"(?:^|[^A-Za-z0-9_-])(?:sk[-_][A-Za-z0-9]|{_FORMS}[A-Za-z0-9_-]{{12,}}|bearer\s)", re.IGNORECASE
@@ -17,16 +18,16 @@ _IN_A_NAME = re.compile(
 _RUN = re.compile(r"(?<!sha256:)\b[A-Za-z0-9]{20,}")
 _CHANGES = re.compile(r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
 _MOST_CHANGES = 4
-"""Changes between letters and digits allowed in a long model name: Llama3370BInstruct has two."""
+"""Maximum number of changes between letters and digits in a model's name. Llama3370BInstruct has two."""
 _ENDLESS = 32
-"""A string with at least this many letters and digits in a row is not considered a name."""
+"""In a name, a sequence of at least this many letters and digits may have at most one such change."""
 _NAMED = re.compile(r"(?:API_?KEY|_TOKEN|_SECRET|SECRET_KEY|PASSWORD)$", re.IGNORECASE)
 
 
 def mask_keys(text: str, *, typed: bool = False) -> str:
-    """Return ``text`` with every part that looks like a service's key replaced by ``***``.
+    """Return ``text`` with every part that looks like a service's key masked: ``***`` follows the service's prefix.
 
-    ``typed``: ``text`` is user input and contains no generated hashes, so long random-looking parts are masked too.
+    If ``typed``, ``text`` is user input and contains no generated hashes, so long random-looking parts are masked too.
     """
     if typed:
         text = _RUN.sub(lambda found: "***" if _is_random(found[0]) else found[0], text)
@@ -36,14 +37,19 @@ def mask_keys(text: str, *, typed: bool = False) -> str:
 def hidden(text: str, *keys: str) -> str:
     """Return ``text`` with the keys, and their prefixes of 8 or more characters, replaced by ``***``.
 
-    If a server repeats the key in its answer, the key must not get into files and other prompts. Keys of less than 8
-    characters are not masked, because they would match inside words.
+    A server may repeat the key in its answer; the key must not get from the answer into files and other prompts. Keys with
+    fewer than 8 characters are not masked, because they would match inside words.
     """
-    for key in sorted({each for each in keys if len(each) >= _SHORTEST}, key=len, reverse=True):
+    for key in masked_forms(keys):
         text = _hide(text, key)
-        if (written := json.dumps(key)[1:-1]) != key:
-            text = _hide(text, written)
     return text
+
+
+@lru_cache(maxsize=16)
+def masked_forms(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the strings to mask for ``keys``: each key, and its form in JSON, the longest keys first."""
+    sought = sorted({each for each in keys if len(each) >= _SHORTEST}, key=len, reverse=True)
+    return tuple(form for key in sought for form in dict.fromkeys((key, json.dumps(key)[1:-1])))
 
 
 def _hide(text: str, key: str) -> str:
@@ -63,7 +69,7 @@ def _hide(text: str, key: str) -> str:
 
 
 def known_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys in the environment, for any service. A short word (``not-needed``) is not a key."""
+    """Return the keys of all services in the environment. A short word (``not-needed``) does not count as a key."""
     found = {value.strip() for name, value in environ.items() if _NAMED.search(name)}
     return tuple(
         sorted(key for key in found if len(key) >= _LONG or (len(key) >= _SHORTEST and any(map(str.isdigit, key))))
@@ -73,14 +79,14 @@ def known_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
 def refuse_key(spec: str, environ: Mapping[str, str]) -> None:
     """Raise ``NotConfigured`` if a key was given as a model's name; the message does not repeat the key.
 
-    The reason: specs are printed, and saved in runs, cassettes, caches and reports.
+    A key in a spec would leak, because specs are printed, and saved in runs, cassettes, caches and reports.
     """
     if has_key(spec, environ):
         raise NotConfigured(
-            "the model's name looks like an API key; it is not repeated here, and nothing was written",
+            "the model's name looks like an API key; it is not shown here, and nothing was written",
             hint="name a model (openai:MODEL, anthropic:MODEL, URL#MODEL) and put the key in the environment: "
             "OPENAI_API_KEY, ANTHROPIC_API_KEY, or KNOTWORK_API_KEY for a URL\n"
-            "the key may be in the shell's history",
+            "the key may now be in the shell's history",
         )
 
 
@@ -90,7 +96,7 @@ def has_key(text: str, environ: Mapping[str, str]) -> bool:
 
 
 def _has_run(spec: str) -> bool:
-    """Return whether a name has a long random run of letters and digits. A path may have one: downloads have such names."""
+    """Return whether a name has a long random run of letters and digits. Paths are exempt, because downloaded files have such names."""
     if spec.startswith("record:"):
         spec = spec.partition(",")[2]
     if spec.startswith(("local:", "replay:")):

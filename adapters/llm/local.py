@@ -1,8 +1,9 @@
 """A language model in this process: xllamacpp (llama.cpp) with the weights of ``weights.SMOLLM2`` or any GGUF file.
 
-Calls run one after the other by default. llama.cpp's results depend on the other calls in a batch, so the answers of parallel
-calls vary slightly from run to run, and on two cores parallel calls save less than a fifth of the time. Several slots cache the
-prefixes of recent prompts, so that two alternating steps with long examples do not process the examples each time.
+Calls run one after the other by default. One reason is that llama.cpp's results depend on the other calls in a batch, so that
+the answers of parallel calls vary slightly from run to run. Another is that parallel calls on two cores save less than a fifth
+of the time. Several slots cache the prefixes of recent prompts. Therefore, if two steps with long examples call the model
+alternately, it does not process the examples again each time.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from . import (
     BadAnswer,
@@ -38,6 +39,9 @@ from . import (
     weights,
 )
 from .answers import instructions
+from .conversation import LABELS, earlier_turns, labelled, require_supported
+from .deltas import DeltaSender
+from .local_forms import MAX_ITEMS, Form, form_of, has_no_end, label_form_of
 from .tools import call_schema, llguidance_text, marked, offered, read_grammar
 
 DEFAULT_TIMEOUT = 120.0
@@ -65,27 +69,70 @@ class LocalModel:
         self._threads = ThreadPoolExecutor(parallel, thread_name_prefix="knotwork-local")
         self._drop = weakref.finalize(self, self._engine.close)
 
+    unsupported: Mapping[str, str] = {"images": "the local model reads only text"}
+
     @property
     def spec(self) -> str:
         """The model's name in ``--llm``."""
         return "local" if self._path is None else f"local:{self._path}"
 
+    @property
+    def model_spec(self) -> str:
+        """The model's name in ``--llm``, as for other clients of this package."""
+        return self.spec
+
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return one complete answer or raise ``LLMError``. ``timeout`` begins when the model is loaded and the call starts."""
-        continues = "system" not in options and not options.get("tools") and is_continued(prompt)
-        request = _request(prompt, options, continues)
-        call = _Call(options.get("timeout", DEFAULT_TIMEOUT), tuple(options.get("choices", ())), continues)
+        require_supported(self.unsupported, options)
+        has_turns = bool(options.get("examples") or options.get("messages"))
+        fills_in = bool(options.get("examples")) and not options.get("messages") and not options.get("tools")
+        continues = fills_in or (
+            "system" not in options and not options.get("tools") and not has_turns and is_continued(prompt)
+        )
+        form = None
+        if "schema" in options:
+            form = label_form_of(options["schema"]) if continues else form_of(options["schema"])
+        if fills_in:
+            prompt = labelled(prompt, options["examples"], options.get("system", ""))
+        request = _request(prompt, options, continues, form)
+        if fills_in:  # otherwise the model would continue with an example that it invents
+            request["stop"] = [*request.get("stop", ()), f"\n{LABELS[0]}"]
+        call = _Call(options.get("timeout", DEFAULT_TIMEOUT), tuple(options.get("choices", ())), continues, fills_in)
+        if (listener := options.get("on_delta")) is not None:
+            call.sender = DeltaSender(_from_thread(listener), is_stripped=fills_in)
         try:
             job = self._threads.submit(self._engine.answer, request, call)
         except RuntimeError as error:
             raise Unavailable("the local model is closed") from error
-        return marked(await _wait(job, call), options)
+        answer = await _wait(job, call)
+        if form is not None:
+            if has_no_end(answer.text):
+                raise Truncated(
+                    f"the list has {MAX_ITEMS} items, and the model did not end it",
+                    text=answer.text,
+                    usage=answer.usage,
+                    hint="ask for fewer items",
+                )
+            # The sentence only carries the value, like the JSON object that a server returns, so it is not kept as the raw text.
+            answer = evolve(answer, text=form.as_json(answer.text))
+        return marked(answer, options)
 
     async def aclose(self) -> None:
         """Stop running calls, end the threads and free the memory. Later calls fail."""
         self._engine.closing.set()
         await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
         self._drop()
+
+
+def _from_thread(listener: Callable[[str], None]) -> Callable[[str], None]:
+    """Return a function for another thread that calls ``listener`` in the running event loop; it does nothing after the loop has ended."""
+    loop = asyncio.get_running_loop()
+
+    def send(text: str) -> None:
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(listener, text)
+
+    return send
 
 
 async def _wait(job: "Future[Completion]", call: "_Call") -> Completion:
@@ -100,7 +147,7 @@ async def _wait(job: "Future[Completion]", call: "_Call") -> Completion:
             call.stop.set()
             job.cancel()  # succeeds while the call is queued
     if cancelled:
-        with contextlib.suppress(BaseException):  # retrieved, so that asyncio doesn't warn; the cancel is the result
+        with contextlib.suppress(BaseException):  # retrieved, so that asyncio doesn't warn; the call ends as cancelled
             waiting.exception()
         raise asyncio.CancelledError
     if waiting.cancelled():  # by aclose, while queued
@@ -110,11 +157,13 @@ async def _wait(job: "Future[Completion]", call: "_Call") -> Completion:
 
 @define
 class _Call:
-    """One call as seen by its thread: the conditions to stop, and the output so far."""
+    """The state of a call in its thread: the conditions for stopping, and the output so far."""
 
     timeout: float
     choices: tuple[str, ...]
     continues: bool
+    fills_in: bool = False
+    """Whether the answer fills in the last label after examples; white space around it is then not part of it."""
     stop: threading.Event = field(factory=threading.Event)
     deadline: float = float("inf")
     timed_out: bool = False
@@ -123,6 +172,7 @@ class _Call:
     failure: Mapping[str, Any] | None = None
     usage: Usage = field(factory=Usage)
     tokens: int = 0
+    sender: DeltaSender | None = None
 
     def chunk(self, data: Mapping[str, Any]) -> bool:
         """Process one chunk of the stream; return whether to end the generation."""
@@ -133,6 +183,8 @@ class _Call:
             self.usage = Usage(progress["total"], 0)
         for choice in data.get("choices") or ():
             if content := choice["delta"].get("content") if "delta" in choice else choice.get("text"):
+                if self.sender is not None and not self.stop.is_set():
+                    self.sender.add(content.removeprefix(" ") if self.continues and not self.text else content)
                 self.text.append(content)
                 self.tokens += 1
             self.finish = choice.get("finish_reason") or self.finish
@@ -146,6 +198,8 @@ class _Call:
         text = "".join(self.text)
         if self.continues:
             text = text.removeprefix(" ")  # the space after the label's colon
+        if self.fills_in and text not in self.choices:
+            text = text.strip()
         usage = self.usage if self.usage.completion_tokens else Usage(self.usage.prompt_tokens, self.tokens)
         if self.failure is not None:
             raise _error(self.failure)
@@ -164,6 +218,8 @@ class _Call:
             raise EmptyAnswer("the model's answer is empty", usage=usage)
         if self.choices and text not in self.choices:
             raise BadAnswer("the answer is not one of the choices", text=text, usage=usage)
+        if self.sender is not None:
+            self.sender.finish()
         return Completion(text, self.finish, usage, model=model, cost=0.0)
 
 
@@ -288,14 +344,14 @@ def _check_gguf(path: Path) -> None:
     except OSError as error:
         raise NotConfigured(f"the model file {path} can't be read: {error.strerror}") from error
     if magic != b"GGUF":
-        raise NotConfigured(f"{path} is not a GGUF file", hint="local:PATH takes a model in GGUF format")
+        raise NotConfigured(f"{path} is not a GGUF file", hint="local:PATH requires a model in GGUF format")
 
 
 _LABEL = re.compile(r"([^\W\d_][^:\n]{0,39}:)\Z")
 
 
 def is_continued(prompt: str) -> bool:
-    """Return whether a prompt is a pattern to be continued: it ends with a label that was filled in at least twice before.
+    """Return whether a prompt is a pattern to continue: it ends with a label that occurs at least twice earlier, each time with a value.
 
     ``Review: ... / Mood: glad / Review: ... / Mood: sad / Review: ... / Mood:`` is an example. A small model continues such a
     pattern in plain text better than inside a chat message (19 against 11 correct moods for 20 reviews).
@@ -304,16 +360,18 @@ def is_continued(prompt: str) -> bool:
     return label is not None and len(re.findall(rf"^{re.escape(label[1])} ?\S", prompt, re.MULTILINE)) >= 2
 
 
-def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
+def _request(prompt: str, options: Options, continues: bool, form: Form | None = None) -> dict[str, Any]:
     request: dict[str, Any] = {
         "stream": True,
         "stream_options": {"include_usage": True},
         "return_progress": True,  # also send chunks while the prompt is processed, so that the call can be stopped then
         "temperature": options.get("temperature", 0.0),
         "max_tokens": options.get("max_tokens", DEFAULT_MAX_TOKENS),
-        "seed": options.get("seed", DEFAULT_SEED),
+        "seed": options.get("seed", DEFAULT_SEED + options.get("sample", 0)) % 2**32,
         "cache_prompt": True,
     }
+    if "top_p" in options:
+        request["top_p"] = options["top_p"]
     tools = offered(options)
     if continues:
         request["prompt"] = prompt
@@ -321,7 +379,7 @@ def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
         if tools:
             prompt = f"{prompt}\n\n{instructions(options)}"
         system = [{"role": "system", "content": options["system"]}] if options.get("system") else []
-        request["messages"] = [*system, {"role": "user", "content": prompt}]
+        request["messages"] = [*system, *earlier_turns(options), {"role": "user", "content": prompt}]
     if stop := options.get("stop"):
         request["stop"] = [stop] if isinstance(stop, str) else list(stop)
     if sum(name in options for name in ("choices", "schema", "tools", "grammar")) > 1:
@@ -330,23 +388,26 @@ def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
         request["grammar"] = choice_grammar(options["choices"], " " if continues else "")
     if options.get("grammar"):
         request["grammar"] = llguidance_text(read_grammar(options["grammar"]))
-    if "schema" in options or tools:
+    if form is not None:
+        request["grammar"] = form.grammar
+    elif "schema" in options or tools:
         schema = _without_patterns(options["schema"] if "schema" in options else call_schema(tools))
         if continues:
             request["json_schema"] = schema
         else:
             request["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
     try:
-        f"{prompt}{options.get('system', '')}".encode()
+        turns = "".join(turn["content"] for turn in earlier_turns(options))
+        f"{prompt}{options.get('system', '')}{turns}".encode()
     except UnicodeEncodeError as error:
         raise BadRequest("the prompt contains a lone surrogate, which is not valid text") from error
     return request
 
 
 def choice_grammar(choices: Sequence[str], before: str = "") -> str:
-    """Return a GBNF grammar that accepts exactly ``before`` followed by one of ``choices`` (llama.cpp, grammars/README.md)."""
+    """Return a GBNF grammar that accepts only ``before`` followed by one of ``choices`` (see llama.cpp, grammars/README.md)."""
     if not choices or "" in choices:
-        raise BadRequest("choices must be texts of at least one character")
+        raise BadRequest("choices must be non-empty strings")
     return "root ::= " + " | ".join(f'"{"".join(map(_gbnf_character, before + choice))}"' for choice in choices)
 
 
@@ -374,8 +435,8 @@ def _error(failure: Mapping[str, Any]) -> LLMError:
     if failure.get("type") == "exceed_context_size_error":
         size, room = failure.get("n_prompt_tokens"), failure.get("n_ctx")
         return PromptTooLong(
-            f"the prompt has {size} tokens; the local model takes {room}",
-            hint="shorten the prompt, or the texts that it quotes",
+            f"the prompt has {size} tokens; the maximum of the local model is {room}",
+            hint="shorten the prompt or the texts that it quotes",
         )
     if failure.get("code") in (400, 404, 422):
         return BadRequest(f"the local model refuses the request: {message}")

@@ -1,7 +1,7 @@
-"""The layers between a caller and an adapter, each with the port's interface: ``generate`` and ``aclose``.
+"""The layers between a caller and an adapter. Each has an adapter's interface: ``generate`` and ``aclose``.
 
-From the outside: ``Cached`` (``cache``) → ``Priced`` (``budget``) → ``Validated`` → ``Again`` → ``Budget`` (``budget``)
-→ ``Throttled`` → adapter. A client and its layers belong to one event loop.
+From the outermost to the innermost: ``Cached`` (``cache``) → ``Priced`` (``budget``) → ``Validated`` → ``Again`` → ``Budget``
+(``budget``) → ``Throttled`` → adapter. A client and its layers belong to one event loop.
 """
 
 import asyncio
@@ -16,20 +16,37 @@ from aiolimiter import AsyncLimiter
 from attrs import define, evolve, field
 
 from ...lang.literals import is_json
-from . import BadAnswer, BadRequest, Completion, EmptyAnswer, LLMError, Notice, Options, TimedOut, Truncated, Usage
+from . import (
+    CALLED,
+    BadAnswer,
+    BadRequest,
+    Completion,
+    EmptyAnswer,
+    LLMError,
+    Notice,
+    Options,
+    TimedOut,
+    Truncated,
+    Usage,
+)
 from .answers import check_answer, check_choice, instructions, repair_prompt
+from .concurrency import ON_OVERLOAD, AutoConcurrency, AutomaticLimit
+from .conversation import labelled, require_supported
 from .json_schema import read_json, validator
 from .keys import mask_keys
 from .tools import check_tools, judge_call, marked, offered, read_grammar
 
-_TIMEOUT = 120.0
-_NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "repairs", "sample", "strict_types", "tally"))
+TIMEOUT = 120.0
+"""Default timeout of a call in seconds."""
+_NOT_ASKED = frozenset(
+    ("form", "notify", "on_delta", "tidy", "timeout", "retries", "repairs", "sample", "strict_types", "tally")
+)
 """Options that control the call but are not part of the request."""
 
 
 @runtime_checkable
 class Client(Protocol):
-    """A model or a layer over one."""
+    """A model, or a layer around a model."""
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return one complete answer; raise an ``LLMError`` otherwise."""
@@ -41,16 +58,35 @@ class Client(Protocol):
 
 
 class Granted(int):
-    """A ``max_tokens`` set by a budget, not by the caller: not part of the request."""
+    """A ``max_tokens`` that was set by a budget, not by the caller. This limit is sent, but is not part of the request's identity."""
 
 
 def asked_for(options: Mapping[str, Any] | Options) -> dict[str, Any]:
-    """Return the options that are part of the request."""
-    return {name: value for name, value in options.items() if name not in _NOT_ASKED and not isinstance(value, Granted)}
+    """Return the options that, together with the prompt, identify the request. An image is identified by the hash of its content."""
+    asked = {
+        name: value for name, value in options.items() if name not in _NOT_ASKED and not isinstance(value, Granted)
+    }
+    if "images" in asked:
+        asked["images"] = [image.digest for image in options["images"]]
+    return asked
 
 
 class Own:
-    """Base of knotwork's own clients, which return Completions and respect timeouts. ``as_client`` returns them unchanged."""
+    """Base class of knotwork's own clients, which return Completions and respect timeouts.
+
+    ``as_client`` returns these clients unchanged. ``model_spec`` is the spec from which the client was opened, if any.
+    """
+
+    model_spec: str = ""
+
+
+def model_spec(client: Any) -> str:
+    """Return the spec of the model that ``client`` calls through its layers; "" for a custom client."""
+    while client is not None:
+        if isinstance(spec := getattr(client, "model_spec", ""), str) and spec:
+            return spec
+        client = getattr(client, "_inner", None) or getattr(client, "inner", None)
+    return ""
 
 
 class Layer(Own):
@@ -58,6 +94,7 @@ class Layer(Own):
 
     def __init__(self, inner: Client) -> None:
         self._inner = inner
+        self.model_spec = model_spec(inner)
 
     async def aclose(self) -> None:
         """Close the inner client."""
@@ -76,7 +113,7 @@ class Patience(float):
 
     @staticmethod
     def waited(options: Options, seconds: float) -> None:
-        """Record that the call of ``options`` waited ``seconds`` for its turn."""
+        """Record that the call with ``options`` waited ``seconds`` for its turn."""
         timeout = options.get("timeout")
         if isinstance(timeout, Patience):
             timeout.queued += seconds
@@ -84,7 +121,7 @@ class Patience(float):
 
 @define(eq=False)
 class _Call:
-    """One caller's call, which may need several requests: they share a timeout; usage and attempts are summed."""
+    """One caller's call, which may need several requests. The requests share a timeout; usage and attempts are summed."""
 
     inner: Client
     options: Options
@@ -95,12 +132,12 @@ class _Call:
 
     def left(self) -> float:
         """Return the remaining seconds of the call's timeout."""
-        return self.options.get("timeout", _TIMEOUT) - (time.monotonic() - self.started) + self.queued
+        return self.options.get("timeout", TIMEOUT) - (time.monotonic() - self.started) + self.queued
 
     async def ask(self, prompt: str, share: float = 1.0) -> Completion:
-        """Return the inner client's answer with the usage and attempts of all requests so far; errors have both too.
+        """Return the inner client's answer, with the usage and attempts of all requests of this call so far. Errors have these totals too.
 
-        The request gets ``share`` of the remaining seconds.
+        The request may take the fraction ``share`` of the remaining seconds.
         """
         left = max(self.left(), 0.001)
         patience = Patience(left * share)
@@ -115,8 +152,9 @@ class _Call:
         finally:
             self.queued += patience.queued
             Patience.waited(self.options, patience.queued)
+        is_first = not self.attempts
         self._add(answer.usage, answer.attempts)
-        return evolve(answer, usage=self.usage, attempts=self.attempts)
+        return answer if is_first else evolve(answer, usage=self.usage, attempts=self.attempts)
 
     def _add(self, usage: Usage, attempts: int) -> None:
         self.usage += usage
@@ -129,7 +167,7 @@ class _Call:
 
 
 class Again(Layer):
-    """Repeats the request, at most ``retries`` times (default 2), if an answer is cut, empty or unreadable.
+    """Repeats the request, at most ``retries`` times (default 2), if an answer is cut off, empty or unreadable.
 
     With ``halve`` the first request is abandoned after half of the call's timeout and repeated once, so that one stuck
     request does not fail the call. ``halve`` is not suitable for models whose answers are normally slow.
@@ -140,7 +178,7 @@ class Again(Layer):
         self._halve = halve
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the first complete answer; after the last request raise its error."""
+        """Return the first complete answer; if the last request fails too, raise its error."""
         asking = _Call(self._inner, options)
         retries = max(options.get("retries", 2), 0)
         turn = 0
@@ -157,10 +195,11 @@ class Again(Layer):
 
 
 class Validated(Layer):
-    """Checks every answer to a request with ``schema``, ``choices`` or ``tools``, and requests one repair.
+    """Checks every answer to a request with ``schema``, ``choices`` or ``tools``; if it is invalid, requests one repair.
 
-    A JSON answer is returned as the JSON alone, a choice as written in ``choices``; ``Completion.raw`` has the original answer.
-    A tool call is returned as ``Completion.tool``; if tools were offered, an answer in words is valid too.
+    A JSON answer is returned without the text around the JSON, and a choice as ``choices`` spells it; ``Completion.raw``
+    contains the original answer. A tool call is returned as ``Completion.tool``; if tools were offered, a plain-text answer is
+    valid too.
     """
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
@@ -173,7 +212,7 @@ class Validated(Layer):
         if not why:
             return marked(_read(answer, text), options)
         if options.get("repairs", 1) < 1:
-            unfit = f"the answer does not fit: {why}"
+            unfit = f"the answer is invalid: {why}"
             raise BadAnswer(unfit, text=answer.text, usage=asking.usage, attempts=asking.attempts)
         asking.notify(Notice("repair", 2, why))
         again = await asking.ask(repair_prompt(prompt, answer.text, why, options))
@@ -181,7 +220,7 @@ class Validated(Layer):
         if not why:
             return marked(evolve(_read(again, text), repaired=True), options)
         raise BadAnswer(
-            f"the answer does not fit, also after a repair: {why}",
+            f"the answer is still invalid after a repair: {why}",
             text=again.text,
             usage=asking.usage,
             attempts=asking.attempts,
@@ -189,7 +228,7 @@ class Validated(Layer):
 
 
 class ModelCheck(Layer):
-    """Warns once if a server answers with another model than the requested ``model``."""
+    """Warns once if the server answers with a model other than the requested ``model``."""
 
     def __init__(self, inner: Client, model: str, warn: Callable[[str], None]) -> None:
         super().__init__(inner)
@@ -222,7 +261,7 @@ _VERSION = re.compile(r"[-@:](?:latest|(?:preview|exp)(?:-[\d-]+)?|\d{3,}[\d-]*(
 
 
 def fitting(answer: Completion, options: Options) -> Completion | None:
-    """Return a stored answer as ``Validated`` would return it; None if the answer is invalid."""
+    """Return a stored answer in the form in which ``Validated`` would return it; None if the answer is invalid."""
     if "choices" in options:
         exact = answer.text in options["choices"]
     elif "schema" in options:
@@ -235,8 +274,23 @@ def fitting(answer: Completion, options: Options) -> Completion | None:
     return None if why else _read(answer, text)
 
 
+def checked(answer: Completion, options: Options) -> Completion | None:
+    """Return an answer that another user stored, in the form in which ``Validated`` would return it; None if it is invalid.
+
+    Unlike ``fitting``, it also checks the schema of JSON and the arguments of a tool call.
+    """
+    if answer.finish_reason == CALLED and "tools" not in options:
+        return None
+    if not any(name in options for name in ("choices", "schema", "tools")) or (
+        "tools" in options and answer.finish_reason != CALLED
+    ):
+        return answer
+    text, why = _judge(answer.text, options)
+    return None if why else _read(answer, text)
+
+
 def _read(answer: Completion, text: str) -> Completion:
-    """Return ``answer`` with the parsed ``text``, and the original text."""
+    """Return ``answer`` with ``text``, its parsed text. ``raw`` keeps the original text."""
     return answer if text == answer.text else evolve(answer, text=text, raw=answer.raw or answer.text)
 
 
@@ -261,7 +315,7 @@ def _check_request(options: Options) -> bool:
 
 
 def _judge(text: str, options: Options) -> tuple[str, str]:
-    """Return the validated answer and "", or "" and the fault."""
+    """Return the validated answer and ""; for an invalid answer, return "" and its fault."""
     if "tools" in options:
         return text, judge_call(text, options["tools"])[1]
     if (tidy := options.get("tidy")) is not None:
@@ -278,12 +332,20 @@ def _judge(text: str, options: Options) -> tuple[str, str]:
 class Throttled(Layer):
     """Allows at most ``max_concurrency`` concurrent calls and ``per_minute`` call starts per minute; None means no limit.
 
-    Within the rate, as many calls as fit into one second may start at once. Waiting time does not count against the call's timeout.
+    For an ``AutoConcurrency``, ``automatic`` is the limit on concurrent calls, which adapts to the model. When the client is
+    closed, ``tell`` receives a sentence about it, which names ``model``. As many calls as one second allows may start at once.
+    Waiting time does not count against the call's timeout.
     """
 
-    def __init__(self, inner: Client, *, max_concurrency: int | None = None, per_minute: float | None = None) -> None:
+    def __init__(
+        self, inner: Client, *, max_concurrency: int | None = None, per_minute: float | None = None, model: str = "",
+        tell: Callable[[str], None] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(inner)
-        self._slots = asyncio.Semaphore(max_concurrency) if max_concurrency else nullcontext()
+        self._model, self._tell = model, tell
+        self.automatic = AutomaticLimit(max_concurrency) if isinstance(max_concurrency, AutoConcurrency) else None
+        fixed = None if self.automatic is not None else max_concurrency
+        self._slots = asyncio.Semaphore(fixed) if fixed else nullcontext()
         self._limiter = None
         if per_minute:
             burst = max(1.0, per_minute / 60)
@@ -291,6 +353,8 @@ class Throttled(Layer):
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Wait for this call's turn and return the inner client's answer."""
+        if self.automatic is not None:
+            return await self._adapt(self.automatic, prompt, options)
         started = time.monotonic()
         async with self._slots:
             if self._limiter is not None:
@@ -298,11 +362,40 @@ class Throttled(Layer):
             Patience.waited(options, time.monotonic() - started)
             return await self._inner.generate(prompt, **options)
 
+    async def _adapt(self, limit: AutomaticLimit, prompt: str, options: Options) -> Completion:
+        """Make a call under a limit that learns from its time, its refused requests and its failure."""
+        started = time.monotonic()
+        began = await limit.begin()
+        token = ON_OVERLOAD.set(lambda reason: limit.overloaded(began, reason))
+        error: BaseException | None = None
+        try:
+            if self._limiter is not None:
+                await self._limiter.acquire()
+            Patience.waited(options, time.monotonic() - started)
+            return await self._inner.generate(prompt, **options)
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            ON_OVERLOAD.reset(token)
+            limit.end(began, error)
+
+    def tell_limit(self) -> None:
+        """Report once what the automatic limit has settled on."""
+        if self.automatic is not None and self.automatic.is_used and self._tell is not None:
+            self._tell(self.automatic.summary(self._model))
+        self._tell = None
+
+    async def aclose(self) -> None:
+        """Report the automatic limit, and close the inner client."""
+        self.tell_limit()
+        await self._inner.aclose()
+
 
 async def structured(
     client: Any, prompt: str, schema: Mapping[str, Any], /, **options: Unpack[Options]
 ) -> dict[str, Any]:
-    """Return the JSON object answered by ``client``, checked against ``schema``; raise ``BadAnswer`` if the answer is invalid.
+    """Return the JSON object in the client's answer, checked against ``schema``; raise ``BadAnswer`` if the answer is invalid.
 
     ``client`` is any object that ``as_client`` accepts. One repair round is made, also for a client without ``Validated``.
     """
@@ -317,11 +410,18 @@ async def structured(
 
 
 class NoText(BadAnswer):
-    """A custom client returned neither a text nor a Completion: a programming error that a repeated request can't fix."""
+    """Raised if a custom client returns neither a string nor a Completion. Repeating the request can't fix this programming error."""
+
+
+_NEEDED = {
+    name: f"the custom client does not accept it; add the parameter {name} to its generate()"
+    for name in ("messages", "images", "seed", "top_p", "stop")
+}
+"""Options that change the request itself: a custom client without such a parameter refuses the request."""
 
 
 class _CustomClient(Own):
-    """A custom client: it returns strings or Completions, supports any number of options, and may have no ``aclose``."""
+    """A custom client: it returns strings or Completions, accepts all, some or no options, and may have no ``aclose``."""
 
     def __init__(self, ask: Callable[..., Any], close: Callable[[], Any] | None) -> None:
         self._ask = ask
@@ -329,14 +429,20 @@ class _CustomClient(Own):
         parameters = inspect.signature(ask).parameters
         takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         self._known = None if takes_all else frozenset(list(parameters)[1:])
+        self.unsupported = {} if takes_all else {name: why for name, why in _NEEDED.items() if name not in parameters}
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         known = {name: value for name, value in options.items() if self._known is None or name in self._known}
         if offered(options) and "tools" not in known:
             prompt = f"{prompt}\n\n{instructions(options)}"
+        if "form" in options and "schema" not in known:
+            prompt = f"{prompt}\n\nAnswer with {options['form']}."
+        require_supported(self.unsupported, options)
+        if "examples" in options and "examples" not in known:
+            prompt = labelled(prompt, options["examples"])
         answer = self._ask(prompt, **known)
         if inspect.isawaitable(answer):
-            timeout = asyncio.timeout(options.get("timeout", _TIMEOUT))
+            timeout = asyncio.timeout(options.get("timeout", TIMEOUT))
             try:
                 async with timeout:
                     answer = await answer
@@ -360,12 +466,17 @@ class _CustomClient(Own):
 def as_client(client: Any) -> Client:
     """Return ``client`` as a ``Client``.
 
-    ``client`` is an object with ``generate(prompt, **options)`` or a function of the prompt; it returns a string or a Completion.
-    Either may be synchronous, but then blocks the event loop. ``aclose`` is optional. Raises TypeError for other objects.
+    ``client`` is an object with ``generate(prompt, **options)``, or a function of the prompt. The method or function returns a
+    string or a Completion. It may be synchronous, but then it blocks the event loop. ``aclose`` is optional. Raises TypeError
+    for other objects.
     """
     if isinstance(client, Own) and isinstance(client, Client):
         return client
     ask = getattr(client, "generate", client)
     if not callable(ask) or isinstance(client, type):
         raise TypeError(f"{type(client).__name__} is not a model client, because it has no generate(prompt, **options)")
-    return _CustomClient(ask, getattr(client, "aclose", None))
+    made = _CustomClient(ask, getattr(client, "aclose", None))
+    if isinstance(reasons := getattr(client, "unsupported", None), Mapping):
+        made.unsupported = {**made.unsupported, **reasons}
+    made.model_spec = model_spec(client)
+    return made

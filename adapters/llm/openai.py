@@ -1,12 +1,16 @@
-"""The adapter for chat completions: OpenAI and every server with the same protocol, through the ``openai`` SDK."""
+"""The adapter for chat completions: OpenAI and every server with the same protocol.
+
+Plain calls are made by the direct client (``direct``), all other calls through the ``openai`` SDK, which is imported when it is needed.
+"""
 
 import json
+import os
 import re
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any
 
 from attrs import define, field
-from openai import AsyncOpenAI, BadRequestError, NotFoundError, OpenAIError, UnprocessableEntityError
 
 from . import (
     BadAnswer,
@@ -20,14 +24,18 @@ from . import (
     Usage,
 )
 from .answers import answer_format, instructions, strict_ready
-from .http import count, joined, unfinished
+from .batches import CHAT_ENDPOINT
+from .conversation import earlier_turns
+from .direct import DirectClient, RefusedRequest, is_proxied
+from .http import body_object, count, joined, unfinished
+from .images import data_url
 from .json_schema import read_json
 from .sdk import SDKModel, with_tools
 from .service_errors import status_error
 from .strict_schema import Strictness
 from .tools import about_tools, called_text, custom_tool, function_tools, read_grammar
 
-# Parsing of chat completions: a body or a stream, of text or of calls, becomes one complete answer or an error.
+# Parsing of chat completions: converts a body or a stream, with text or tool calls, to one complete answer or an error.
 
 _WHOLE = frozenset(("stop", "eos", "eos_token", "end_turn", "stop_sequence"))
 _CUT = frozenset(("length", "max_tokens", "model_length", "abort", "cancelled"))
@@ -48,9 +56,9 @@ def _completion(text: str, finish: Any, refusal: Any, usage: Usage, model: Any) 
     if finish is None:
         raise Truncated("the answer ends without a finish_reason", text=text, usage=usage)
     if finish not in _WHOLE and not text.strip():
-        raise EmptyAnswer(f"no text, but {str(finish)[:40]}", usage=usage)
+        raise EmptyAnswer(f"the answer has no text and the finish_reason {str(finish)[:40]!r}", usage=usage)
     if finish not in _WHOLE:
-        raise BadAnswer(f"the answer ended with {str(finish)[:40]!r}", text=text, usage=usage)
+        raise BadAnswer(f"the answer has the unexpected finish_reason {str(finish)[:40]!r}", text=text, usage=usage)
     if not text.strip():
         raise EmptyAnswer("the model's answer is empty", usage=usage)
     return Completion(text, "stop", usage, model=model if isinstance(model, str) else "")
@@ -78,7 +86,7 @@ def _calls(found: Any) -> list[dict[str, Any]]:
 
 
 def _part(call: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the name and arguments of a call, or the name and input of a custom tool's call."""
+    """Return the name and the arguments of a call; for a call of a custom tool, the name and the input."""
     custom = call.get("custom")
     inner = custom if isinstance(custom, dict) else call.get("function")
     if not isinstance(inner, dict):
@@ -95,7 +103,7 @@ def _text_and_finish(text: str, calls: list[tuple[Any, Any]], finish: Any, optio
     if options.get("tools"):
         return called_text(calls), finish
     if len(calls) > 1:
-        raise BadAnswer(f"the model answered {len(calls)} times at once", text=text)
+        raise BadAnswer(f"the model returned {len(calls)} answers instead of one", text=text)
     return joined([calls[0][1] if isinstance(calls[0][1], str) else ""]), finish
 
 
@@ -111,7 +119,7 @@ class _ToolCalls:
         for part in parts:
             name, arguments = _part(part)
             key = part.get("index")
-            if not isinstance(key, int):  # some servers omit indices: a part with a name begins a call
+            if not isinstance(key, int):  # some servers omit indices; then a part with a name begins a call
                 key = f"call {len(self._names)}" if name or self._last is None else self._last
             self._last = key
             if not self._names.get(key):  # some servers repeat the name in every part
@@ -156,22 +164,27 @@ class _Stream:
 
 
 _OPTIONAL = (
-    "response_format", "stream_options", "max_completion_tokens", "max_tokens", "temperature", "seed", "stop",
+    "response_format", "stream_options", "max_completion_tokens", "max_tokens", "temperature",
     "grammar", "structured_outputs", "guided_grammar", "parallel_tool_calls",
 )  # fmt: skip
 _UNKNOWN = re.compile("unsupported|not supported|unknown|unrecogni|forbidden|not permitted|instead")
 
 
+_OWN_ADDRESS = "https://api.openai.com/v1"
+_OWN_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+_NO_KEY = "none"
+
+
 class OpenAIModel(SDKModel):
-    """A model behind chat completions; see ``SDKModel``.
+    """A model behind a chat completions API; see ``SDKModel``.
+
+    ``direct=False`` sends every call through the SDK. Otherwise the direct client makes the calls that are neither streamed nor have tools.
+    The SDK also makes all calls if they go through a proxy, or if the environment sets headers for OpenAI (``OPENAI_CUSTOM_HEADERS``).
 
     ``grammar=True`` sends choices as a GBNF grammar (llama.cpp's server). The option ``grammar`` is sent to OpenAI as a custom
-    tool, and to other addresses as vLLM's ``structured_outputs`` (formerly ``guided_grammar``); servers without such support
-    answer without a grammar. It is never sent to llama.cpp's server, because builds without llguidance would abort.
+    tool, and to other addresses as vLLM's ``structured_outputs`` (formerly ``guided_grammar``); servers that don't support it
+    answer without a grammar. The option is never sent to llama.cpp's server, because builds without llguidance would abort.
     """
-
-    _sdk_error = OpenAIError
-    _refusals = (BadRequestError, UnprocessableEntityError, NotFoundError)
 
     def __init__(
         self,
@@ -180,14 +193,13 @@ class OpenAIModel(SDKModel):
         base_url: str | None = None,
         api_key: str | None = None,
         grammar: bool = False,
+        direct: bool = True,
         max_retries: int = 2,
         **rest: Any,
     ) -> None:
         super().__init__(model, base_url=base_url, api_key=api_key, max_retries=max_retries, **rest)
-        # The SDK requires a key; self-hosted servers mostly do not.
-        self._sdk = AsyncOpenAI(
-            api_key=api_key or "none", base_url=base_url, max_retries=max_retries, http_client=self._http
-        )
+        self._sdk: Any = None
+        self._direct = self._direct_client() if direct and not self._stream else None
         self._grammar = grammar
         self._limit = "max_tokens" if base_url else "max_completion_tokens"
         self._carriers: tuple[str, ...] = ("structured_outputs", "guided_grammar") if base_url else ("custom",)
@@ -196,8 +208,84 @@ class OpenAIModel(SDKModel):
         self._strict = Strictness(own_address=base_url is None, bounds=True)
         self._in_words = False
 
+    def _direct_client(self) -> DirectClient | None:
+        """Return the direct client; None if only the SDK can make calls with the settings in the environment."""
+        own = self._address is None
+        base = self._address or os.environ.get("OPENAI_BASE_URL") or _OWN_ADDRESS
+        if is_proxied(base) or not base.startswith(("http://", "https://")) or "?" in base or "#" in base:
+            return None
+        headers = {
+            "Authorization": f"Bearer {self._keys[0] or _NO_KEY}",
+            "User-Agent": f"knotwork/{version('knotwork')}",
+        }
+        if own:
+            if os.environ.get("OPENAI_CUSTOM_HEADERS"):
+                return None
+            for header, name in _OWN_HEADERS.items():
+                if value := os.environ.get(name):
+                    headers[header] = value
+        return DirectClient(
+            f"{base.rstrip('/')}/chat/completions", headers, key=self._keys[0], max_retries=self._max_retries
+        )
+
+    def _sdk_errors(self) -> tuple[type[Exception], ...]:
+        if self._sdk is None:
+            return ()
+        from openai import OpenAIError
+
+        return (OpenAIError,)
+
+    def _refusals(self) -> tuple[type[Exception], ...]:
+        if self._sdk is None:
+            return (RefusedRequest,)
+        from openai import BadRequestError, NotFoundError, UnprocessableEntityError
+
+        return RefusedRequest, BadRequestError, UnprocessableEntityError, NotFoundError
+
+    async def _send(self, request: dict[str, Any], options: Options) -> Completion:
+        extra = request["extra_body"]
+        if self._direct is None or "tools" in extra or "stream" in request:
+            return await super()._send(request, options)
+        return self._read_body(body_object(await self._direct.post(_body(request))), options)
+
+    def batch_line(self, key: str, prompt: str, options: Options) -> dict[str, Any]:
+        """Return the line of a batch's file for a call; the service returns ``key`` with the answer."""
+        body = _body(self._request(prompt, options, set(self._refused)))
+        return {"custom_id": key, "method": "POST", "url": CHAT_ENDPOINT, "body": body}
+
+    def batch_usage(self, body: Mapping[str, Any]) -> Usage:
+        """Return the tokens that a response of a batch reports."""
+        return _usage(body.get("usage"))
+
+    def _prepare(self, options: Options) -> None:
+        if (
+            self._direct is None
+            or options.get("tools")
+            or "on_delta" in options
+            or (options.get("grammar") and "custom" in self._carriers)
+        ):
+            self._load_sdk()
+
+    def _load_sdk(self) -> Any:
+        if self._sdk is None:
+            from openai import AsyncOpenAI
+
+            # The SDK requires a key; self-hosted servers mostly do not.
+            self._sdk = AsyncOpenAI(
+                api_key=self._keys[0] or _NO_KEY, base_url=self._address, max_retries=self._max_retries,
+                http_client=self._bounded_client(),
+            )  # fmt: skip
+        return self._sdk
+
     async def _create(self, request: dict[str, Any]) -> Any:
-        return await self._sdk.chat.completions.with_raw_response.create(**request)
+        return await self._load_sdk().chat.completions.with_raw_response.create(**request)
+
+    async def aclose(self) -> None:
+        """Close all connections; the model can't be used afterwards."""
+        if self._direct is not None:
+            await self._direct.aclose()
+        if self._sdk is not None:
+            await self._sdk.close()
 
     def _read_body(self, body: Mapping[str, Any], options: Options) -> Completion:
         usage = _usage(body.get("usage"))
@@ -235,21 +323,23 @@ class OpenAIModel(SDKModel):
             request["extra_body"] |= self._under_grammar(options["grammar"], skip)
         if "tools" in request["extra_body"] and "parallel_tool_calls" not in skip:
             request["extra_body"]["parallel_tool_calls"] = False
-        messages = [{"role": "user", "content": prompt}]
+        is_wrapped = shape is not None and shape[1] and "response_format" in request["extra_body"]
+        messages: list[dict[str, Any]] = [*earlier_turns(options, is_wrapped=is_wrapped), _last_turn(prompt, options)]
         if system := options.get("system"):
             messages.insert(0, {"role": "system", "content": system})
-        # Messages and formats are put directly into the body. As arguments, the SDK would compare them with all its types and
-        # change nothing.
+        # Messages and formats are put directly into the body. If they were passed as arguments, the SDK would compare them with
+        # all its types, which costs time and changes nothing.
         request["messages"] = []
         request["extra_body"]["messages"] = messages
         if (limit := options.get("max_tokens")) is not None:
             request[_other(self._limit) if self._limit in skip else self._limit] = limit
-        for name in ("temperature", "seed"):
+        for name in ("temperature", "seed", "top_p"):
             if name in options and name not in skip:
                 request[name] = options[name]
         if options.get("stop") and "stop" not in skip:
             request["stop"] = list(options["stop"])
-        if self._stream:
+        # If only a listener wants a stream, and the server can't report the usage of streams, the answer is not streamed.
+        if self._stream or ("on_delta" in options and "stream_options" not in skip):
             request["stream"] = True
             if "stream_options" not in skip:
                 request["stream_options"] = {"include_usage": True}
@@ -262,7 +352,7 @@ class OpenAIModel(SDKModel):
         return {"type": "json_schema", "json_schema": asked}
 
     def _under_grammar(self, text: str, skip: set[str]) -> dict[str, Any]:
-        """Return the request options for an answer under a grammar; empty if the server refused all of them."""
+        """Return the request options that constrain the answer to a grammar; empty if the server refused all such options."""
         grammar = read_grammar(text)
         match next((name for name in self._carriers if name not in skip), None):
             case "custom":
@@ -274,9 +364,7 @@ class OpenAIModel(SDKModel):
                 return {"guided_grammar": grammar.definition}
         return {}
 
-    def _refusal(
-        self, error: BadRequestError | UnprocessableEntityError | NotFoundError, request: Mapping[str, Any]
-    ) -> str | None:
+    def _refusal(self, error: Any, request: Mapping[str, Any]) -> str | None:
         kind = type(status_error(error.response))
         words = error.response.text.lower()
         if kind is ModelNotFound and "support" in words:
@@ -286,7 +374,7 @@ class OpenAIModel(SDKModel):
         for name in _OPTIONAL:
             if name not in request and name not in request["extra_body"]:
                 continue
-            # `stop`, `seed` and similar words occur in many messages, so they count as a parameter's name only in quotes.
+            # `temperature` and similar words occur in many messages, so they count as a parameter's name only in quotes.
             named = name in words if "_" in name or name == "grammar" else re.search(f"['\"`]{name}\\b", words)
             if str(error.param) != name and not named:
                 continue
@@ -301,7 +389,10 @@ class OpenAIModel(SDKModel):
         return self._refused_tools(words, request)
 
     def _refused_tools(self, words: str, request: Mapping[str, Any]) -> str | None:
-        """Return the part to omit if ``words`` concern tools. The part is omitted from now on, unless only these tools are invalid."""
+        """Return the part of the request to omit, if the error message ``words`` concerns tools; None otherwise.
+
+        If tools are not supported, later requests omit them too.
+        """
         sent = request["extra_body"]
         if "grammar" in words and (carrier := next((name for name in self._carriers if name in sent), None)):
             return carrier  # the server can't parse this grammar
@@ -320,12 +411,27 @@ class OpenAIModel(SDKModel):
         return made
 
     def _notice_ignored(self, text: str) -> None:
-        """Request the shape also in the prompt from now on if ``text`` shows that the server ignores ``response_format``."""
+        """If ``text`` shows that the server ignores ``response_format``, request the answer's shape in the prompt too from now on."""
         if not self._in_words and "response_format" not in self._refused:
             try:
                 read_json(text)
             except ValueError:
                 self._in_words = True
+
+
+def _last_turn(prompt: str, options: Options) -> dict[str, Any]:
+    """Return the message with the prompt, and with the images of the request."""
+    if not options.get("images"):
+        return {"role": "user", "content": prompt}
+    parts = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in options["images"]]
+    return {"role": "user", "content": [*parts, {"type": "text", "text": prompt}]}
+
+
+def _body(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body that the SDK makes of the arguments ``request``."""
+    body = {**request, **request["extra_body"]}
+    del body["extra_body"]
+    return body
 
 
 def _other(limit: str) -> str:

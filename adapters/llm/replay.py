@@ -1,18 +1,19 @@
-"""Cassettes: files of model calls that a person can read and review, an adapter that replays them, and one that records them.
+"""Cassettes: human-readable files of model calls. One adapter replays a cassette, another one records it.
 
-A cassette is JSONL with sorted keys. The first line is a header, every other line a request and its result::
+A cassette is JSONL with sorted keys. The first line is a header; every other line contains a request and its result::
 
     {"cassette": 1, "made_by": "knotwork", "model": "openai:gpt-5-mini"}
     {"answer": {"finish_reason": "stop", "text": "Oslo"}, "request": {"prompt": "Capital of Norway?"}}
     {"error": {"kind": "truncated", "message": "cut", "text": "Os"}, "request": {"prompt": "Capital?"}}
 
-``request`` has the prompt and the options that are part of the request (system, temperature, schema, ...). If a request occurs
-several times, its answers are used in the order of the lines; after that the last answer is repeated. With ``sample``, the answer
-is selected by index instead. ``answer`` has text, and may have finish_reason, usage ({"prompt_tokens", "completion_tokens"}) and
-model (default: the header's model). If the request offers tools, ``answer`` may have ``{"tool": NAME, "arguments": {...}}`` instead
-of text. A hand-written request may be ``{"prompt_contains": "..."}``. Its answer is used for every prompt that contains this text,
-with the given options, if any, and that has no exact request in the cassette; the first such line is used. Empty lines are
-skipped. A cassette never contains a call's key or headers.
+``request`` contains the prompt and the options that are part of the request (system, temperature, schema, ...). If a request
+occurs several times, its answers are used in the order of the lines. When all have been used, the last one is repeated. With
+``sample``, the answer is selected by index instead. ``answer`` has text, and may have finish_reason, usage ({"prompt_tokens",
+"completion_tokens"}) and model (default: the header's model). If the request offers tools, ``answer`` may have ``{"tool": NAME,
+"arguments": {...}}`` instead of text. A hand-written request may be ``{"prompt_contains": "..."}``. The answer in such a line
+is used for every request whose prompt contains this text, if the request has the options given in the line and is not itself in
+the cassette. If several such lines match, the first is used. Empty lines are skipped. A cassette never contains a call's key or
+headers.
 """
 
 from collections.abc import Mapping
@@ -53,7 +54,7 @@ class _Answer:
     def give(self) -> Completion:
         if self.completion is not None:
             return self.completion
-        assert self.error is not None  # noqa: S101 - the reader made one of the two
+        assert self.error is not None  # noqa: S101 - the reader sets one of the two
         raise error_of(self.error["kind"], self.error["message"], text=self.error.get("text", ""))
 
 
@@ -82,7 +83,7 @@ class _Pattern:
 
 
 class ReplayModel(Own):
-    """Answers from the cassette at ``path``; a request that is not in the cassette raises ``NotRecorded``.
+    """Answers requests from the cassette at ``path``. Raises ``NotRecorded`` if a request is not in the cassette.
 
     An unreadable cassette raises ``NotConfigured`` with the file and line. ``spec`` is the recorded model.
     """
@@ -106,12 +107,12 @@ class ReplayModel(Own):
         return marked(track.next(options.get("sample")).give(), options)
 
     async def aclose(self) -> None:
-        """Do nothing: the whole cassette was read by the constructor."""
+        """Do nothing: the constructor has read the complete cassette."""
 
     def _not_recorded(self, prompt: str) -> str:
         text = f"{self.path.name} has no answer to {_short(prompt)}"
         if prompt in self._prompts:
-            return f"{text} with these options, but one with other options"
+            return f"{text} with these options, only with other options"
         near = process.extractOne(prompt, self._prompts, scorer=fuzz.ratio)
         return f"{text}; the nearest recorded prompt is {_short(near[0], prompt)}" if near else text
 
@@ -132,7 +133,7 @@ class ReplayModel(Own):
                 entry = _dict(read_json(line), "the line")
                 if not headed:
                     if entry.get(_HEADER) != 1:
-                        raise ValueError('a cassette begins with {"cassette": 1, "made_by": ..., "model": ...}')
+                        raise ValueError('the first line must be {"cassette": 1, "made_by": ..., "model": ...}')
                     self.spec = str(entry.get("model") or "")
                     self._by_hand = str(entry.get("made_by") or "").startswith("hand")
                     headed = True
@@ -142,14 +143,14 @@ class ReplayModel(Own):
                 why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
                 raise NotConfigured(f"{self.path}:{number}: invalid cassette line: {why}") from None
         if not headed:
-            raise NotConfigured(f"{self.path}: an empty file is not a cassette")
+            raise NotConfigured(f"{self.path} is empty, so it is not a cassette")
 
     def _enter(self, entry: dict[str, Any]) -> None:
         request = dict(_dict(entry["request"], "request"))
         answer = _read_answer(entry, self.spec, self._by_hand)
         if (part := request.pop("prompt_contains", None)) is not None:
             if "prompt" in request:
-                raise ValueError("a request has a prompt or prompt_contains, not both")
+                raise ValueError("a request must have either prompt or prompt_contains, not both")
             for loose in self._patterns:
                 if loose.part == part and loose.options == request:
                     loose.track.answers.append(answer)
@@ -169,18 +170,18 @@ def _read_answer(entry: dict[str, Any], made_with: str, by_hand: bool) -> _Answe
     if "error" in entry:
         error = {name: _str(value, name) for name, value in _dict(entry["error"], "error").items()}
         if error["kind"] not in ERRORS:
-            raise ValueError(f"{error['kind']!r} is not a kind of error")
+            raise ValueError(f"unknown kind of error {error['kind']!r}")
         return _Answer(None, {"message": error["kind"], **error})
     answer = _dict(entry["answer"], "answer")
     if "tool" in answer:
         call = (_str(answer["tool"], "tool"), _dict(answer.get("arguments", {}), "arguments"))
         if "text" in answer:
-            raise ValueError("an answer has text or a tool, not both")
+            raise ValueError("an answer must have either text or tool, not both")
         answer = {**answer, "text": called_text([call])}
     usage = _dict(answer.get("usage", {}), "usage")
     counts = [usage.get(name, 0) for name in ("prompt_tokens", "completion_tokens")]
     if not all(isinstance(count, int) and count >= 0 for count in counts):
-        raise ValueError("usage must be numbers of tokens")
+        raise ValueError("each number of tokens in usage must be a whole number, 0 or greater")
     return _Answer(
         Completion(
             text=_str(answer["text"], "text"),
@@ -217,7 +218,7 @@ def _is_text(prompt: str) -> bool:
 
 
 def _short(prompt: str, beside: str = "") -> str:
-    """Return the prompt's first 80 characters, or 80 characters around its first difference from ``beside``."""
+    """Return the prompt's first 80 characters, or 80 characters around the first difference between the prompt and ``beside``."""
     flat = " ".join(prompt.split())
     other = " ".join(beside.split())
     differ = next((i for i, (a, b) in enumerate(zip(flat, other, strict=False)) if a != b), 0)
@@ -229,7 +230,7 @@ def _short(prompt: str, beside: str = "") -> str:
 class RecordModel(Layer):
     """Calls ``inner`` and writes each request with its answer or error to a new cassette at ``path``.
 
-    ``spec`` is the model's name in the header. The file is created at the first answer, so that a run that fails earlier
+    ``spec`` is the model's name in the header. The file is created with the first answer, so that a run that fails earlier
     overwrites nothing. An existing file that is not a cassette is refused (``NotConfigured``). Every line is flushed.
     """
 
@@ -281,7 +282,7 @@ class RecordModel(Layer):
         except OSError as error:
             raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror}") from None
         if first.strip() and f'"{_HEADER}"'.encode() not in first:
-            raise NotConfigured(f"{self.path} is not a cassette and is not overwritten")
+            raise NotConfigured(f"{self.path} is not a cassette, so it is not overwritten")
 
     def _write(self, prompt: str, options: Options, came: dict[str, Any]) -> None:
         if not _is_text(prompt):
@@ -300,12 +301,12 @@ class RecordModel(Layer):
             raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror or error}") from None
 
     def _append(self, file: FileIO, line: bytes) -> None:
-        """Write a line with one write. Remains of a failed write are removed, so that a repeated answer is recorded only once."""
+        """Append a line with one write. The remains of a failed write are removed, so that no answer is recorded twice."""
         try:
             if file.write(line) != len(line):
-                raise OSError(0, "only a part of a line was written")
+                raise OSError(0, "only part of a line was written")
         except OSError as error:
-            self._torn = f"it ends with a part of a line: {error.strerror or error}"
+            self._torn = f"its last line is incomplete: {error.strerror or error}"
             file.truncate(self._end)
             file.seek(self._end)
             self._torn = ""

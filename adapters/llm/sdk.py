@@ -1,12 +1,12 @@
-"""Shared parts of the SDK adapters: they run a call under its deadline and translate every fault into an ``LLMError``."""
+"""Base class of the SDK adapters: runs a call under its deadline and translates every fault into an ``LLMError``."""
 
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Unpack
+from typing import Any, Protocol, Unpack
 
 import httpx2
-from attrs import evolve
+from attrs import evolve, frozen
 
 from . import (
     BadAnswer,
@@ -22,13 +22,18 @@ from . import (
     Usage,
 )
 from .answers import answer_format, instructions, prose_of, unwrap
+from .conversation import earlier_turns, require_supported
+from .deltas import DeltaSender
 from .http import (
+    FIRST_WAIT,
+    LONGEST_WAIT,
     MAX_BODY,
     BodyTooLarge,
     BodyUnreadable,
     BoundedClient,
     Broken,
     Watch,
+    answer_object,
     body_object,
     connection_hint,
     event_object,
@@ -45,12 +50,11 @@ from .strict_schema import Strictness
 from .tools import marked, offered
 
 DEFAULT_TIMEOUT = 120.0
-"""Default timeout of a whole call in seconds."""
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0  # seconds, as in the SDKs
+"""Default timeout of an entire call in seconds."""
 
 
 class Stream(Protocol):
-    """A streamed answer while its events arrive: the text so far, the usage, and the finish reason (None: not finished)."""
+    """A streamed answer that is still arriving: the text so far, the usage, and the finish reason (None: not finished)."""
 
     parts: list[str]
     usage: Usage
@@ -65,23 +69,30 @@ class Stream(Protocol):
         ...
 
 
+@frozen
+class _Refusal:
+    """A response that may name a refused parameter, with the attributes of the SDKs' exceptions."""
+
+    response: httpx2.Response
+    param: Any
+
+
 class SDKModel(Own, ABC):
     """A model behind an SDK: runs one call under its deadline, and translates every fault into an ``LLMError``.
 
-    ``base_url`` None means the SDK's default address. ``stream=True`` requests a stream and joins its parts. ``timeout``: default
-    timeout of a call in seconds. ``max_retries``: how often the SDK repeats a failed request. ``hide``: other keys to mask in
-    answers. If a server refuses a parameter by name, the parameter is omitted from then on; if it defines the output's shape, the
-    prompt requests the shape instead.
+    ``base_url`` None means the SDK's default address. ``stream=True`` requests a stream and joins its parts. ``timeout`` is the
+    default timeout of a call in seconds. ``max_retries`` is the maximum number of times that the SDK repeats a failed request.
+    ``hide`` contains other keys to mask in answers. If a server names a parameter that it refuses, the parameter is omitted
+    from then on; if the parameter defines the output's shape, the prompt requests the shape instead.
 
-    An adapter sets ``_sdk``, its SDK's client. Its methods create and send requests (``_request``, ``_create``), find the refused
-    parameter in an error (``_refusal``), and read answers (``_read_body``, ``_streamed``).
+    An adapter sets ``_sdk``, its SDK's client. The methods of an adapter create and send requests (``_request``, ``_create``), find the
+    refused parameter in an error (``_refusal``), and read answers (``_read_body``, ``_streamed``).
     """
 
+    unsupported: Mapping[str, str] = {}
+    """The options that the service can't take: a reason for each name."""
     _sdk: Any
     _strict: Strictness
-    _sdk_error: ClassVar[type[Exception]]
-    _refusals: ClassVar[tuple[type[Exception], ...]]
-    """The SDK's exceptions that may name a refused parameter."""
 
     def __init__(
         self,
@@ -110,10 +121,26 @@ class SDKModel(Own, ABC):
         self._timeout = timeout
         self._max_retries = max_retries
         self._refused: set[str] = set()
-        self._http = BoundedClient(key=key, foreign=base_url is not None, plain=(base_url or "").startswith("http://"))
+        self._address = base_url
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
+
+    def _bounded_client(self) -> BoundedClient:
+        """Return the HTTP client for the SDK."""
+        plain = (self._address or "").startswith("http://")
+        return BoundedClient(key=self._keys[0], foreign=self._address is not None, plain=plain)
+
+    def _prepare(self, options: Options) -> None:
+        """Load what the call needs, such as an SDK. The time, a second or more, does not count against the call's timeout."""
+
+    @abstractmethod
+    def _sdk_errors(self) -> tuple[type[Exception], ...]:
+        """Return the base class of the SDK's exceptions; if the SDK is not loaded, an empty tuple."""
+
+    @abstractmethod
+    def _refusals(self) -> tuple[type[Exception], ...]:
+        """Return the exceptions, with ``response`` and ``param``, that may name a refused parameter."""
 
     @abstractmethod
     def _request(self, prompt: str, options: Options, skip: set[str]) -> dict[str, Any]:
@@ -125,11 +152,14 @@ class SDKModel(Own, ABC):
 
     @abstractmethod
     def _refusal(self, error: Any, request: Mapping[str, Any]) -> str | None:
-        """Return the optional part of ``request`` that the error names; omit it from now on unless only this schema is invalid."""
+        """Return the name of the optional part of ``request`` that the server refuses; None if it refuses no such part.
+
+        Later requests omit this part too, unless the error concerns only the schema of this request.
+        """
 
     @abstractmethod
     def _read_body(self, body: Mapping[str, Any], options: Options) -> Completion:
-        """Return the complete answer in a body; raise the matching ``LLMError``."""
+        """Return the complete answer in a body; raise the matching ``LLMError`` otherwise."""
 
     @abstractmethod
     def _streamed(self, options: Options) -> Stream:
@@ -140,25 +170,55 @@ class SDKModel(Own, ABC):
         await self._sdk.close()
 
     async def _ask(self, prompt: str, options: Options) -> Completion:
-        """Send the request and read the answer. After a refused parameter, send the request again without that parameter."""
+        """Send the request and read the answer. If the server refuses a parameter, send the request again without it."""
         skip = set(self._refused)
         while True:
             request = self._request(prompt, options, skip)
             try:
-                raw = await self._create(request)
+                answer = await self._send(request, options)
                 break
-            except self._refusals as error:
+            except self._refusals() as error:
                 if (name := self._refusal(error, request)) is None:
                     raise
                 skip.add(name)
-        response: httpx2.Response = raw.http_response
-        if self._stream and "json" not in response.headers.get("content-type", ""):
-            answer = await _read_stream(response, self._streamed(options))
-        else:
-            answer = self._read_body(body_object(await whole_body(response)), options)
+        return self._finished(answer, options)
+
+    def _finished(self, answer: Completion, options: Options) -> Completion:
+        """Return the answer in the form that the call asked for."""
         shape = answer_format(options)
         answer = self._strict.restored(answer, None if shape is None else shape[0])
         return self._unwrapped(marked(answer, options), shape, options)
+
+    def batch_answer(self, status: int, body: Mapping[str, Any], options: Options) -> Completion:
+        """Return the complete answer in a response of a batch; raise the matching ``LLMError`` otherwise."""
+        if not 200 <= status < 300:
+            failure = status_error(httpx2.Response(status), body)
+            failure.message = hidden(failure.message, *self._keys)
+            failure.args = (failure.message,)
+            raise failure
+        answer = self._finished(self._read_body(answer_object(body, "the body"), options), options)
+        return evolve(answer, text=hidden(answer.text, *self._keys), model=hidden(answer.model, *self._keys))
+
+    def batch_refusal(self, status: int, body: Mapping[str, Any], prompt: str, options: Options) -> None:
+        """If a response refuses a parameter of a request, omit this parameter from later requests."""
+        error = body.get("error")
+        param = error.get("param") if isinstance(error, dict) else None
+        self._refusal(
+            _Refusal(httpx2.Response(status, json=body), param), self._request(prompt, options, set(self._refused))
+        )
+
+    async def _send(self, request: dict[str, Any], options: Options) -> Completion:
+        """Send the request through the SDK and read the answer."""
+        raw = await self._create(request)
+        response: httpx2.Response = raw.http_response
+        if request.get("stream") and "json" not in response.headers.get("content-type", ""):
+            return await _read_stream(response, self._streamed(options), self._sender(options))
+        return self._read_body(body_object(await whole_body(response)), options)
+
+    def _sender(self, options: Options) -> DeltaSender | None:
+        """Return a sender for the parts of the answer; None if the call has no listener."""
+        listener = options.get("on_delta")
+        return None if listener is None else DeltaSender(listener, self._keys)
 
     def _unwrapped(self, answer: Completion, shape: tuple[dict[str, Any], bool] | None, options: Options) -> Completion:
         if shape is None or not shape[1]:
@@ -169,13 +229,15 @@ class SDKModel(Own, ABC):
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return one complete answer; raise the matching ``LLMError`` (see the table in ``adapters.llm``).
 
-        ``timeout`` (seconds) covers the whole call, including the SDK's retries and their waits.
+        ``timeout`` (seconds) covers the entire call, including the SDK's retries and the waiting times between them.
         """
+        require_supported(self.unsupported, options)
+        self._prepare(options)
         timeout = options.get("timeout", self._timeout)
         whole = max(timeout.whole, timeout) if isinstance(timeout, Patience) else timeout
         watch = Watch(options.get("notify"), asyncio.get_running_loop().time() + whole, timeout, self._keys)
         try:
-            for text in (prompt, options.get("system", "")):
+            for text in (prompt, options.get("system", ""), *(turn["content"] for turn in earlier_turns(options))):
                 text.encode()
             with watching(watch):
                 async with asyncio.timeout(timeout) as watch.scope:
@@ -197,7 +259,7 @@ class SDKModel(Own, ABC):
             try:
                 return await self._ask(prompt, options)
             except Broken as error:
-                wait = min(_FIRST_WAIT * 2 ** (watch.sent - 1), _LONGEST_WAIT)
+                wait = min(FIRST_WAIT * 2 ** (watch.sent - 1), LONGEST_WAIT)
                 late = asyncio.get_running_loop().time() + wait >= watch.deadline
                 if watch.sent > self._max_retries or late:
                     cut = Truncated(error.message, text=error.text, usage=error.usage)
@@ -220,7 +282,7 @@ class SDKModel(Own, ABC):
         if isinstance(error, LLMError):
             return error
         if isinstance(error, TimeoutError):
-            after = f", after {watch.reason}" if watch.reason else ""
+            after = f"; the last request failed: {watch.reason}" if watch.reason else ""
             return TimedOut(f"no complete answer within {timeout:g} s{after}")
         if isinstance(error, BodyTooLarge):
             return BadAnswer(f"the body is larger than {MAX_BODY >> 20} MiB")
@@ -231,29 +293,36 @@ class SDKModel(Own, ABC):
         response = getattr(error, "response", None)
         if isinstance(response, httpx2.Response):
             return status_error(response)
-        if isinstance(error, self._sdk_error | httpx2.HTTPError):
+        if isinstance(error, (*self._sdk_errors(), httpx2.HTTPError)):
             return Unavailable(watch.reason or "the connection failed", hint=connection_hint(watch.reason))
         if isinstance(error, TypeError | ValueError):
-            return BadRequest(f"the SDK refuses the request: {str(error)[:200]}")
+            return BadRequest(f"the request can't be sent: {str(error)[:200]}")
         if isinstance(error, OSError | RuntimeError):
             return Unavailable(f"the connection failed: {str(error)[:200]}")
         raise error
 
 
-async def _read_stream(response: httpx2.Response, stream: Stream) -> Completion:
-    """Return the complete answer in a stream's events; raise the matching ``LLMError``."""
+async def _read_stream(response: httpx2.Response, stream: Stream, sender: DeltaSender | None) -> Completion:
+    """Return the complete answer in a stream's events; raise the matching ``LLMError`` otherwise. ``sender`` receives its parts."""
     events = server_events(response)
+    sent = 0
     try:
         async for data in events:
             if data.strip() == "[DONE]" or stream.take(event_object(data)):
                 break
+            if sender is not None and len(stream.parts) > sent:
+                sender.add("".join(stream.parts[sent:]))
+                sent = len(stream.parts)
     except LLMError as error:
         # If the connection breaks after the finish reason, only the usage is lost.
         if stream.finish is None or not isinstance(error, Broken):
             raise unfinished(error, stream.parts, stream.usage) from None
     finally:
         await finish_stream(events, response)
-    return stream.completion()
+    answer = stream.completion()
+    if sender is not None:
+        sender.finish()
+    return answer
 
 
 def with_tools(prompt: str, options: Options, skip: set[str]) -> tuple[str, Sequence[Any]]:

@@ -1,9 +1,9 @@
-"""The table of server errors: maps each status, code and message to an ``LLMError``."""
+"""The errors of services: maps each status, code and message, and each exception of an SDK's batch API, to an ``LLMError``."""
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Mapping
+from typing import Any, ClassVar, TypeVar
 
 import httpx2
 
@@ -19,7 +19,9 @@ from . import (
     Unavailable,
     WrongKey,
 )
-from .keys import mask_keys
+from .keys import hidden, mask_keys
+
+T = TypeVar("T")
 
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance|out of credits", re.I)
 _TOO_LONG = re.compile(
@@ -34,11 +36,14 @@ _NO_MODEL = re.compile(
 )
 
 _READ = 4000
-"""Maximum number of code points searched in a server's message. A message may have 4 MiB, which would take long to search."""
+"""Maximum number of code points searched in a server's message.
+
+Searching an entire message of up to 4 MiB would take too long.
+"""
 
 
 def status_error(response: httpx2.Response, body: Mapping[str, Any] | None = None) -> LLMError:
-    """Return the error for a response with a failed status; ``body``, if given, is used instead of the response's body."""
+    """Return the error for a response with an error status; ``body``, if given, is used instead of the response's body."""
     if body is None:
         try:
             loaded = json.loads(response.content)
@@ -81,12 +86,44 @@ def _error(status: int, named: str, message: str) -> LLMError:
 
 
 def in_band_error(found: Any) -> LLMError:
-    """Return the error for ``{"error": ...}`` inside a 200 response: the error's own kind if permanent, else ``BadAnswer``."""
+    """Return the error for ``{"error": ...}`` in a 200 response; a temporary or unspecific error becomes ``BadAnswer``."""
     body = found if isinstance(found, Mapping) else {"message": str(found)}
     code = body.get("code")
     status = int(code) if isinstance(code, int) and 300 <= code < 600 else 400
     named = " ".join(str(body[name]) for name in ("code", "type") if body.get(name))
     failure = _error(status, named, str(body.get("message") or "no message"))
     if isinstance(failure, Unavailable | RateLimited | BadRequest):
-        return BadAnswer(f"the server reported an error in place of an answer: {failure.message}")
+        return BadAnswer(f"the server reported an error instead of an answer: {failure.message}")
     return failure
+
+
+class BatchCalls:
+    """Makes calls of an SDK's batch API, and raises the port's errors, without the key in a message.
+
+    ``refused`` is the SDK's exception for a response with an error status, ``broken`` the one for a broken connection.
+    """
+
+    faults: ClassVar[tuple[type[Exception], ...]] = (httpx2.HTTPError, OSError, ValueError, AttributeError)
+    """The exceptions that a call of the SDK raises. If an answer is not an object, the SDK returns its text, which has no attributes."""
+    refused: ClassVar[type[Any]]
+    broken: ClassVar[type[Exception]]
+    _key: str
+
+    async def _with_port_errors(self, call: Awaitable[T]) -> T:
+        try:
+            return await call
+        except self.faults as error:
+            failure = self._failure(error)
+        raise failure  # outside the handler, so that it does not reference the SDK's exception, with the request and its key
+
+    def _failure(self, error: Exception) -> LLMError:
+        """Return the port's error for an exception of the SDK."""
+        if isinstance(error, self.refused):
+            failure = status_error(error.response)
+        elif isinstance(error, (self.broken, httpx2.HTTPError, OSError)):
+            failure = Unavailable("the connection to the batch API failed")
+        else:
+            failure = BadAnswer(f"the batch API gave an unexpected answer: {str(error)[:200]}")
+        failure.message = hidden(failure.message, self._key)
+        failure.args = (failure.message,)
+        return failure

@@ -1,9 +1,9 @@
-"""Conversion of a JSON Schema to the strict form that services enforce (OpenAI's strict structured outputs), and of answers back.
+"""Converts a JSON Schema to the strict form that services enforce (OpenAI's structured outputs), and converts answers back.
 
-Strict schemas have few keywords; their objects are closed and all keys are required. So an optional key becomes nullable, an object
-with arbitrary keys becomes a list of ``{"key", "value"}``, and alternatives become ``anyOf``. Other limits of a value are omitted:
-lengths, patterns, and bounds if the service does not accept them. ``restored`` converts an answer back; the answer is then checked
-against the original schema, which this module does not change.
+Strict schemas have few keywords; their objects are closed and all keys are required. Therefore an optional key becomes nullable, an object
+with arbitrary keys becomes a list of ``{"key", "value"}``, and alternatives become ``anyOf``. Other constraints on values are omitted:
+lengths, patterns, and bounds if the service does not accept them. ``restored`` converts an answer back; the answer is then checked against
+the original schema, which this module does not change.
 """
 
 import json
@@ -15,19 +15,20 @@ from attrs import define, evolve, field, frozen
 
 from . import Completion
 from .answers import strict_ready, unfenced
+from .gguf import parameter_count
 from .json_schema import canonical, read_json
 
 _KEPT = ("type", "description", "enum", "const")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems")
-"""Limits that are allowed by OpenAI's rules but not by Anthropic's."""
+"""Keywords that limit numbers and lists. OpenAI's rules allow them, Anthropic's do not."""
 _WIDER = frozenset({"allOf", "prefixItems", "$dynamicRef", "$recursiveRef"})
-"""Keywords that define a value: without them, the schema would no longer describe the value."""
+"""Keywords that can't be omitted: without them, the schema would describe other values."""
 _NULL = {"type": "null"}
 _DEEPEST = 60
 _DEFINED = "#/$defs/"
 _MOST_MADE = 1_000
 _LOOKS = 200_000
-"""Maximum number of values examined to find the alternative that an answer has. A seed with 100 steps takes some 10,000."""
+"""Maximum number of values examined to find the alternative that an answer matches. A seed with 100 steps takes about 10,000."""
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),), "integer": (int,),
     "number": (int, float),
@@ -35,7 +36,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 def strict_form(schema: Mapping[str, Any], bounds: bool = False) -> dict[str, Any] | None:
-    """Return the strict form of an object's schema, None if impossible. ``bounds``: keep the limits of numbers and lists."""
+    """Return the strict form of an object's schema; None if impossible. With ``bounds``, keep the limits of numbers and lists."""
     try:
         return _Forms(schema, _BOUNDS if bounds else ()).root_form()
     except (_NoForm, RecursionError):
@@ -58,10 +59,10 @@ def restored(answer: "str | Mapping[str, Any] | list[Any]", schema: Mapping[str,
 
 
 def bounded_form(schema: Any, *, text: int, items: int) -> Any:
-    """Return a narrower schema whose answers a small model can complete.
+    """Return a narrower schema, so that a small model can complete its answer.
 
-    ``text``: maximum characters of a text; ``items``: maximum elements of a list. A list with unique elements is limited to one
-    element. Alternatives with arbitrary keys are omitted if other alternatives exist.
+    ``text`` is the maximum number of characters of a string, ``items`` the maximum number of elements of a list. A list with unique
+    elements is limited to one element. Alternatives with arbitrary keys are omitted if other alternatives exist.
     """
     if not isinstance(schema, Mapping):
         return schema
@@ -85,10 +86,10 @@ def bounded_form(schema: Any, *, text: int, items: int) -> Any:
 
 @define
 class Strictness:
-    """The strict features that one service supports. A form that the service refused is not sent again."""
+    """The strict features that one service supports. A strict form that the service has refused is not sent again."""
 
     own_address: bool = True
-    """Whether the service at this address defined these rules. Other servers get schemas unchanged."""
+    """Whether the address belongs to the service that defined these rules. Schemas for other servers are not changed."""
     bounds: bool = False
     """Whether the service accepts bounds of numbers and lists."""
     _made: dict[bytes, bool] = field(factory=dict, init=False)
@@ -106,7 +107,7 @@ class Strictness:
         return None if self._made.setdefault(canonical(made), False) else made
 
     def gives_up(self, sent: Any) -> bool:
-        """Record that ``sent`` was refused. Return whether it was a strict form: then the original schema can be sent instead."""
+        """Record that ``sent`` was refused. Return whether ``sent`` was a strict form, so that the original schema can be sent instead."""
         written = canonical(sent)
         if self._made.get(written) is not False:
             return False
@@ -121,12 +122,12 @@ class Strictness:
 
 
 class _NoForm(Exception):
-    """The schema has no strict form."""
+    """Raised if a schema has no strict form."""
 
 
 @define
 class _Forms:
-    """A schema, its definitions, and the strict forms of its parts."""
+    """Converts a schema, its definitions and its parts to strict forms, and values back."""
 
     root: Mapping[str, Any]
     _bounds: tuple[str, ...] = ()
@@ -300,25 +301,43 @@ def _nullable(form: dict[str, Any]) -> dict[str, Any]:
 # A cassette is treated like the model that it was recorded with, so that a recorded run can be replayed.
 _SERVICES = ("openai:", "http://", "https://")
 _LONG = 3_000
-"""Tokens of a long answer from a model in this process. Together with a prompt, the answer fits the model's context."""
+"""Maximum number of tokens of a long answer from a model in this process. It leaves space in the context for the prompt."""
+_BUILT_IN = 134_515_008
+"""Number of parameters of the built-in local model."""
 _HEAD = 4_096
 """Maximum number of characters read from a cassette's first line."""
 
 
 @frozen
 class ModelCapabilities:
-    """Capabilities of a model. ``tools``: native tool calls. ``grammar``: output under a grammar. ``small``: a small model whose
-    answers need constraints and are kept short. ``tokens``: tokens to allow for a long answer, None if the default is enough.
+    """The capabilities of a model.
+
+    ``tools`` is true if the model has native tool calls, and ``grammar`` if a grammar can constrain its output. ``small`` is
+    true for a small model: its answers need constraints and are kept short. ``tokens`` is the value of ``max_tokens`` for a
+    long answer, None if the default is enough. ``parameters`` is the number of the model's parameters, None if unknown.
     """
 
     tools: bool = False
     grammar: bool = False
     small: bool = False
     tokens: int | None = None
+    parameters: int | None = None
+
+    @property
+    def remark(self) -> str:
+        """A warning that a small model's answers are constrained; "" for other models."""
+        if not self.small:
+            return ""
+        size = "" if self.parameters is None else f" ({self.parameters / 1e6:,.0f} million parameters)"
+        return f"the model is small{size}: its answers are constrained to a small grammar and kept short"
+
+
+SMALL_PARAMETERS = 2_000_000_000
+"""A local model with fewer parameters is small: without constraints, most of its answers have errors."""
 
 
 def capabilities_of(model: Any) -> ModelCapabilities:
-    """Return the capabilities of a spec, or of a client with a ``spec``; the defaults for other clients. Never raises."""
+    """Return the capabilities of a spec, or of a client with a ``spec``; the defaults for other clients. Never raises an exception."""
     spec = model if isinstance(model, str) else getattr(model, "spec", "")
     if not isinstance(spec, str):
         return ModelCapabilities()
@@ -329,9 +348,12 @@ def capabilities_of(model: Any) -> ModelCapabilities:
         made_with = _recorded_with(spec.removeprefix("replay:"))
         return ModelCapabilities() if made_with.startswith("replay:") else capabilities_of(made_with)
     if spec == "local":
-        return ModelCapabilities(grammar=True, small=True)
-    if spec.startswith("local:"):  # any GGUF model: it may be large
-        return ModelCapabilities(grammar=True, tokens=_LONG)
+        return ModelCapabilities(grammar=True, small=True, parameters=_BUILT_IN)
+    if spec.startswith("local:"):
+        count = parameter_count(spec.removeprefix("local:"))
+        if count is not None and count < SMALL_PARAMETERS:
+            return ModelCapabilities(grammar=True, small=True, parameters=count)
+        return ModelCapabilities(grammar=True, tokens=_LONG, parameters=count)
     if spec.startswith("anthropic:"):
         return ModelCapabilities(tools=True)
     return ModelCapabilities(tools=True, grammar=True) if spec.startswith(_SERVICES) else ModelCapabilities()

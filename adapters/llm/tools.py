@@ -1,9 +1,9 @@
-"""Tool calls and answers under a grammar: tools and grammars in each service's form, and the parsing of answers.
+"""Tool calls and answers under a grammar: converts tools and grammars to each service's format, and parses answers.
 
 A call is stored as text, ``{"tool": NAME, "arguments": {...}}``; after a check its finish reason is ``CALLED``. If a model does
-not support tools, the prompt requests that text, so the caller sees no difference. ``Validated`` reports an answer that looks
-like a call but is invalid (cut, unknown tool, several calls) as a fault and never as an answer in words. Grammars have the form
-that ``lang.constrain`` writes.
+not support tools, the prompt requests a call as this text, so the caller sees no difference. If an answer looks like a call but
+is invalid (cut off, unknown tool, several calls), ``Validated`` reports a fault; it never treats such an answer as plain text.
+Grammars have the form that ``lang.constrain`` writes.
 """
 
 import json
@@ -32,7 +32,7 @@ def check_tools(tools: Sequence[Tool]) -> None:
     if not tools:
         raise BadRequest("tools is empty")
     if len(tools) > _MOST_TOOLS:
-        raise BadRequest(f"{len(tools)} tools are too many; at most {_MOST_TOOLS}")
+        raise BadRequest(f"{len(tools)} tools are too many; the maximum is {_MOST_TOOLS}")
     seen: set[str] = set()
     for tool in tools:
         if not isinstance(tool, Mapping) or set(tool) != {"name", "description", "parameters"}:
@@ -40,7 +40,7 @@ def check_tools(tools: Sequence[Tool]) -> None:
         name = tool["name"]
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise BadRequest(
-                f"{str(name)[:80]!r} is not a valid tool name", hint="letters, digits, _ and -; 64 at most"
+                f"{str(name)[:80]!r} is not a valid tool name", hint="use letters, digits, _ and -; at most 64"
             )
         if name in seen:
             raise BadRequest(f"two tools are named {name!r}")
@@ -75,7 +75,7 @@ def called_text(calls: Sequence[tuple[Any, Any]]) -> str:
 
 
 def judge_call(text: str, tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
-    """Return the call in ``text`` and "". For an invalid call return None and the fault, for an answer in words None and ""."""
+    """Return the call in ``text`` and "". For an invalid call, return None and the fault; for a plain-text answer, return None and ""."""
     answer = without_thinking(text)
     bare = unfenced(text if isinstance(answer, CutOff) else answer).strip()
     try:
@@ -93,7 +93,7 @@ def judge_call(text: str, tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
 def _validated_call(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
     named = "tool" if "tool" in call else "name"
     if odd := sorted(set(call) - {named, "arguments"}):
-        return None, f"a call has {named} and arguments, nothing else ({odd[0][:60]!r} was unexpected)"
+        return None, f"a call must have only {named} and arguments ({odd[0][:60]!r} was unexpected)"
     name = call[named]
     if not isinstance(name, str) or not name.strip():
         return None, "the call has no tool name"
@@ -106,12 +106,12 @@ def _validated_call(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[Too
     arguments, why = _arguments(call.get("arguments"))
     if not why:
         why = first_fault(validator(known[name]["parameters"]), arguments)
-        why = f"the arguments of {name!r} do not fit {why}" if why else ""
+        why = f"the arguments of {name!r} are invalid {why}" if why else ""
     return (None, why) if why else (ToolCall(name, arguments), "")
 
 
 def _arguments(value: Any) -> tuple[dict[str, Any], str]:
-    """Return a call's arguments and the fault. The arguments may also be JSON in a string, even in a nested string."""
+    """Return a call's arguments and ""; or {} and the fault. The arguments may also be a string of JSON, even a nested one."""
     for _ in range(2):
         if not isinstance(value, str):
             break
@@ -125,7 +125,7 @@ def _arguments(value: Any) -> tuple[dict[str, Any], str]:
 
 
 def marked(answer: Completion, options: Options) -> Completion:
-    """Return ``answer``, marked as a call if it is a call that fits the tools in ``options``, else as an answer in words."""
+    """Return ``answer``, marked as a call if it is a valid call of a tool in ``options``, else marked as plain text."""
     call = judge_call(answer.text, options["tools"])[0] if options.get("tools") else None
     if call is not None:
         return evolve(answer, text=called_text([(call.name, call.arguments)]), finish_reason=CALLED)
@@ -138,7 +138,7 @@ def about_tools(words: str) -> bool:
 
 
 def function_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Return tools in the form of chat completions."""
+    """Return tools in the format of chat completions."""
     made = []
     for tool in tools:
         parameters = _object(tool)
@@ -148,7 +148,7 @@ def function_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 
 def message_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Return tools in the form of Anthropic's messages."""
+    """Return tools in the format of Anthropic's messages."""
     return [{"name": tool["name"], "description": tool["description"], "input_schema": _object(tool)} for tool in tools]
 
 
@@ -183,9 +183,9 @@ _LLGUIDANCE = "%llguidance"
 def read_grammar(text: str) -> Grammar:
     """Parse a grammar from ``lang.constrain``: Lark text, or a custom tool's JSON. Raises ``BadRequest`` otherwise."""
     if not isinstance(text, str) or not text.strip():
-        raise BadRequest("the grammar is empty or not a text")
+        raise BadRequest("the grammar must be a non-empty string")
     if len(text) > _LONGEST_GRAMMAR:
-        raise BadRequest(f"the grammar has {len(text):,} characters; at most {_LONGEST_GRAMMAR:,}")
+        raise BadRequest(f"the grammar has {len(text):,} characters; the maximum is {_LONGEST_GRAMMAR:,}")
     if not text.lstrip().startswith("{"):
         return Grammar(text.split("\n", 1)[1] if text.startswith(_LLGUIDANCE) and "\n" in text else text)
     try:
@@ -212,5 +212,5 @@ def custom_tool(grammar: Grammar) -> dict[str, Any]:
 
 
 def llguidance_text(grammar: Grammar) -> str:
-    """Return the grammar in the form of llama.cpp built with llguidance."""
+    """Return the grammar in the form that llama.cpp accepts if it is built with llguidance."""
     return f"{_LLGUIDANCE} {{}}\n{grammar.definition}"

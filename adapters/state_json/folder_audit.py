@@ -17,7 +17,7 @@ from .snapshot import Entries, Moment
 from .state_object import CHECK, NAME, as_json, from_json, from_text, hash_of
 
 Nested = Callable[[Path], Iterator[tuple[Path, str | None]]]
-"""Checks the files of a subfolder: yields each path with its fault, "" for an undamaged file, None if the file was not checked."""
+"""Checks the files of a subfolder. Yields each path with its fault: "" for an undamaged file, None for an unchecked file."""
 
 _HASH = re.compile("[0-9a-f]{64}")
 _LEFT = re.compile(r"torn-\d+-\d+(-\d+)?|damaged-.+")
@@ -74,10 +74,12 @@ def _directory(path: Path, found: Audit, nested: Nested) -> None:
     if (torn := report.torn) is not None:
         found.notices.append(
             f"{torn.file} ends at byte {torn.position} with an incomplete record ({torn.reason}): a commit in progress, or one "
-            "that a crash interrupted and that never counted"
+            "that a crash interrupted; it is not part of the state"
         )
     if report.seal is None and not report.damage:
-        found.notices.append("it was never closed cleanly: an end cut by a crash can't be distinguished from damage")
+        found.notices.append(
+            "it was never closed cleanly: damage at the end can't be distinguished from the effect of a crash"
+        )
     elif not report.closed and not report.damage:
         found.notices.append("it was not closed cleanly after the last commits, or a process has it open")
     commits = _Commits(path, found) if report.ok else None
@@ -97,7 +99,9 @@ def _file(path: Path, found: Audit, report: VerifyReport, commits: "_Commits | N
             _add_file(found, name, size)
         elif name == "LOCK":
             found.files.append(
-                AuditedFile(name, size, "not checked", "it names the process that writes, or wrote last")
+                AuditedFile(
+                    name, size, "not checked", "it identifies the process that holds, or last held, the write lock"
+                )
             )
         elif name in report.left_over or _LEFT.fullmatch(name) or name.endswith(".new"):
             found.files.append(AuditedFile(name, size, "not checked", "left over and unused"))
@@ -133,7 +137,7 @@ def _add_file(found: Audit, name: str, size: int) -> None:
 
 
 def _audit_export(name: str, text: bytes, found: Audit) -> Moment | None:
-    """Audit an exported state: its form, its check value, and the hash of its content, which its history contains."""
+    """Audit an exported state: its form, its checksum, and whether the hash of its content is the last hash in its history."""
     try:
         moment = from_text(text, name)
     except StoreError as error:
@@ -143,7 +147,7 @@ def _audit_export(name: str, text: bytes, found: Audit) -> Moment | None:
     said = _last_hash(moment)
     own = moment.root.digest.hex()
     if said is not None and said[1] != own:
-        told = f"its history has the hash {said[1][:12]}… after step {said[0]}, but its content has {own[:12]}…"
+        told = f"its history records the hash {said[1][:12]}… after step {said[0]}, but the hash of its content is {own[:12]}…"
         if checked:
             found.notices.append(f"{name}: {told}: it was changed without commands before it was written")
         else:
@@ -180,7 +184,7 @@ def _statefile(text: bytes, found: Audit, report: VerifyReport, commits: "_Commi
 
 
 class _Commits:
-    """The moments in a directory's journal. Each moment's hash is compared with the hash in its record."""
+    """The states in a directory's journal, one after each record. The hash of each state is compared with the hash in its record."""
 
     def __init__(self, path: Path, found: Audit) -> None:
         self._path = path
@@ -191,7 +195,7 @@ class _Commits:
                 last = moment
                 own = moment.root.digest.hex()
                 if said is not None and said != own:
-                    why = f"record {at} has the hash {str(said)[:12]}… for the state after it, but the state has {own[:12]}…"
+                    why = f"record {at} has the hash {str(said)[:12]}… for the resulting state, but the state has {own[:12]}…"
                     found.damage.append(Damage(path.name, 0, why))
         except StoreError as error:
             found.damage.append(Damage(path.name, 0, error.message))
@@ -211,7 +215,7 @@ class _Commits:
             log.close()
 
     def against(self, moment: Moment, told: Mapping[str, Any]) -> str:
-        """Return why a ``state.json`` matches no commit; "" if it matches a commit or is older than the journal."""
+        """Return the reason why a ``state.json`` matches no commit; "" if it matches a commit or is older than the journal."""
         first = ""
         near = False
         for each, _ in self._walk():
@@ -222,10 +226,10 @@ class _Commits:
                 if expected == {name: part for name, part in told.items() if name != CHECK}:
                     return ""
         if near:
-            return "it differs from the state that the journal has at that commit"
+            return "it differs from the journal's state at that commit"
         if moment.about.updated_at >= first:
-            return f"the journal has no commit of {moment.about.updated_at}"
+            return f"the journal has no commit from {moment.about.updated_at}"
         self._found.notices.append(
-            f"{NAME} is older than the journal, of {moment.about.updated_at}; its own check matches"
+            f"{NAME} (of {moment.about.updated_at}) is older than the journal; its own checksum is correct"
         )
         return ""

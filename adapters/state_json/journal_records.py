@@ -1,7 +1,7 @@
-"""The journal's records. A record is the difference between a commit and the moment before it, and can be applied to that moment.
+"""The journal's records. A record is the difference between a commit and the state before it, and can be applied to that state.
 
-``{"at", "hash", "changes"?, "history"?, "answers"?, "commands"?, "rolled_back"?: [index], "about"?}``. ``hash`` is the hash of the
-resulting state. ``about`` contains the changes to query, config, seed and created_at.
+A record has the form ``{"at", "hash", "changes"?, "history"?, "answers"?, "commands"?, "rolled_back"?: [index], "about"?}``.
+``hash`` is the hash of the resulting state. ``about`` contains the changes to query, config, seed and created_at.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +13,11 @@ from orjson import Fragment
 
 from ..state import StateError, StoreError
 from .changes import apply, attached, change_of
+from .item_index import Items
 from .log.durable import Log, Recovered
 from .nodes import (
     CounterNode,
     DictNode,
-    Items,
     ListNode,
     Node,
     as_text,
@@ -49,21 +49,21 @@ def patch(before: DictNode, after: DictNode) -> list[dict[str, Any]]:
 
 
 def patched(root: DictNode, operation: Mapping[str, Any]) -> DictNode:
-    """Return the state after one operation. Raises ``KeyError``, ``ValueError`` or ``StateError`` if it can't be applied."""
+    """Return the state after one operation. Raises ``KeyError``, ``ValueError`` or ``StateError`` if the operation can't be applied."""
     do, key = operation["do"], operation["key"]
     if do == "put":
         root = put(root, key, node_of(operation["form"], key))
         for path, proof in operation["proofs"].items():
             node = find(root, path)
             if node is None:
-                raise ValueError(f"{path} is not there")
+                raise ValueError(f"{path} does not exist")
             root = put(root, path, with_proof(node, proof, path))
         return root
     if do == "drop":
         above, _, name = key.rpartition(".")
         parent = find(root, above) if above else root
         if not isinstance(parent, DictNode):
-            raise ValueError(f"{key} is not there")
+            raise ValueError(f"{key} does not exist")
         rest = evolve(parent, children=parent.children.without([name]))
         return put(root, above, rest) if above else rest
     return put(root, key, _patched(find(root, key), operation))
@@ -100,7 +100,7 @@ def _node(key: str, old: Node, new: Node) -> list[dict[str, Any]]:
             base = old.count if isinstance(old.count, Table) else EMPTY_TABLE
             return [operation | {"counts": _table(base, new.count, plain)}]
         return [operation | {"count": new.count}]
-    raise TypeError(f"{key} is two kinds of node")
+    raise TypeError(f"{key} has two different types")
 
 
 def _description(node: Node) -> tuple[str | None, tuple[str, ...]]:
@@ -182,9 +182,9 @@ def applied(root: DictNode, change: Mapping[str, Any]) -> DictNode:
 
 
 def record(before: Moment, after: Moment, staged: Sequence[bytes], rolled_back: Sequence[int]) -> Fragment:
-    """Return the record that leads from ``before`` to ``after``, as JSON text.
+    """Return, as JSON text, the record that turns ``before`` into ``after``.
 
-    ``staged``: the changes. ``rolled_back``: indices of older history entries. Existing JSON text is included without parsing.
+    ``staged`` are the changes, ``rolled_back`` the indices of older history entries. Existing JSON text is included without parsing.
     """
     texts: dict[str, Sequence[bytes]] = {
         "changes": staged,
@@ -205,7 +205,7 @@ def _new(before: Vector, after: Vector) -> list[bytes]:
 
 
 def advanced(moment: Moment, plain: Any) -> Moment:
-    """Return the moment after a record. Raises ``StoreError`` if the record does not follow on ``moment``."""
+    """Return the store's content after a record. Raises ``StoreError`` if the record does not match ``moment``, the content before it."""
     try:
         root = moment.root
         for change in plain.get("changes", ()):
@@ -220,11 +220,11 @@ def advanced(moment: Moment, plain: Any) -> Moment:
         )
         return with_about(after, updated_at=plain["at"], **plain.get("about", {}))
     except (StateError, LookupError, TypeError, ValueError, AttributeError) as error:
-        raise StoreError(f"a record of the journal does not fit the state before it: {error}") from error
+        raise StoreError(f"a journal record does not match the state before it: {error}") from error
 
 
 def recovered(found: Recovered, path: Path) -> tuple[Moment, Commits]:
-    """Return the last moment in a log, and the commits since the log's snapshot. Raises ``StoreError`` if the log is damaged."""
+    """Return the store's content at the end of a log, and the commits since the log's snapshot. Raises ``StoreError`` for a damaged log."""
     moment, commits, last = Moment(), Commits(), ""
     if found.snapshot is not None:
         try:
@@ -246,13 +246,13 @@ def _same_hash(moment: Moment, said: object, path: Path) -> None:
     own = moment.root.digest.hex()
     if said != own:
         raise StoreError(
-            f"{path} records the hash {str(said)[:12]}… for the state, but it has {own[:12]}…",
+            f"{path} records the hash {str(said)[:12]}… for the state, but the state has {own[:12]}…",
             hint="the file was written by another version of this program, or changed by hand",
         )
 
 
 def past(directory: Path, prefix: str) -> DictNode | None:
-    """Return the state after the commit with this hash prefix, from a directory's journal; None if no or several commits match."""
+    """Return the state after the commit with this hash prefix, from a directory's journal; None unless exactly one commit matches."""
     log, found = Log.open(directory, read_only=True)
     try:
         moment = Moment() if found.snapshot is None else from_json(found.snapshot["state"])

@@ -1,22 +1,22 @@
 """The nodes of a state: LIST, DICT and COUNTER, all immutable. The state itself is a DICT without a name."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from threading import Lock
 from typing import Any, ClassVar, TypeAlias
 
 import orjson
 from attrs import evolve, field, frozen
-from blake3 import blake3
 from orjson import Fragment
 
 from ...lang.trees.gasl import StateType
 from ..state import Evidence, StateError
+from .item_index import Items, content_key
 from .log.codec import encode_to_keep, encoded_copy
 from .persistent import EMPTY, EMPTY_TABLE, Table, Vector, digest
 
 # JSON values that enter the state are checked, copied and serialised once. Inside the state, a value is its JSON text, which is
-# immutable and keeps the order of keys. Only an object in a DICT is a table, so that a deep merge takes time only for what is merged.
+# immutable and keeps the order of keys. Only an object in a DICT is a table, so that the time of a deep merge depends only on the merged
+# value.
 
 Field: TypeAlias = "bytes | Table"
 """The value of a DICT's field: JSON text, or a table if the value is an object."""
@@ -27,7 +27,7 @@ _LARGEST, _SMALLEST = 2**63 - 1, -(2**63)
 def whole_text(what: str, value: Any) -> bytes:
     """Return an external value as JSON text. Raises ``StateError`` with the path if the value is not JSON.
 
-    The nesting limit is two levels below the codec's limit, because a journal record wraps the value in a list in an object.
+    The nesting limit is two levels below the codec's limit, because a journal record wraps the value in an object and a list.
     """
     return whole_copy(what, value)[0]
 
@@ -53,7 +53,7 @@ def as_text(value: Any) -> bytes:
 
 
 def parsed(text: bytes) -> Any:
-    """Return the value of a JSON text, a new object in each call."""
+    """Return the value of JSON text, as a new object in each call."""
     return orjson.loads(text)
 
 
@@ -70,7 +70,7 @@ def field_of(value: Any) -> Field:
 
 
 def plain(value: Any) -> Any:
-    """Return the content of a DICT or a COUNTER as a JSON value, a new object in each call."""
+    """Return the content of a DICT or a COUNTER as a JSON value, as a new object in each call."""
     if isinstance(value, Table):
         return {name: plain(part) for name, part in value.items()}
     return parsed(value) if isinstance(value, bytes) else value
@@ -82,14 +82,14 @@ def joined(texts: Iterable[bytes]) -> bytes:
 
 
 def as_fragment(value: Any) -> Any:
-    """Return the content of a DICT or a COUNTER in a form that ``as_text`` accepts, without parsing its texts."""
+    """Return the content of a DICT or a COUNTER in a form that ``as_text`` accepts. Its texts are not parsed."""
     if isinstance(value, Table):
         return {name: as_fragment(part) for name, part in value.items()}
     return orjson.Fragment(value) if isinstance(value, bytes) else value
 
 
 def number(value: Any) -> bool:
-    """Return whether a value is a number. True and false are not."""
+    """Return whether a value is a number. Booleans do not count as numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -109,150 +109,17 @@ def texts_of(values: Sequence[Any]) -> list[bytes]:
     return [encode_to_keep(value) for value in values]
 
 
-# The index of a list's items maps identities to positions and is shared by the versions of the list.
-# Successive versions share one dictionary: an entry belongs to a version only if its position is below the version's length. If a
-# version is extended a second time (after a fork or a rolled-back block), the second extension gets its own layer on top. So a fork
-# takes no time, and appending takes time only for the appended items.
-
-_LAYERS = 8  # maximum number of layers that a look-up searches
-
-
-def identity(written: bytes) -> bytes:
-    """Return an item's identity as a key: ``id`` if the item is an object with a non-null ``id``, else the whole item.
-
-    Both are canonical JSON that keeps the written form of numbers: 1, 1.0, true and "1" are four identities.
-    """
-    return identity_of(orjson.loads(written))
-
-
-def identity_of(value: Any) -> bytes:
-    """Return the ``identity`` of an item given as a value."""
-    if isinstance(value, dict) and value.get("id") is not None:
-        key = b"i" + orjson.dumps(value["id"], option=orjson.OPT_SORT_KEYS)
-    else:
-        key = b"j" + orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    return key if len(key) <= 32 else b"#" + blake3(key).digest()
-
-
-def content_key(written: bytes) -> bytes:
-    """Return the identity of an item that is compared as a whole; ``written`` is canonical JSON."""
-    return written if len(written) <= 32 else b"#" + blake3(written).digest()
-
-
-class _Layer:
-    """Maps identities to positions from ``bound`` on, for versions with at least ``bound`` items; ``under`` has the others."""
-
-    __slots__ = ("_end", "_lock", "bound", "depth", "own", "under")
-
-    def __init__(self, under: "_Layer | None", bound: int) -> None:
-        self.own: dict[bytes, int] = {}
-        self.under = under
-        self.bound = bound
-        self.depth: int = under.depth + 1 if under is not None else 0
-        self._end = bound
-        self._lock = Lock()  # forks may be used in other threads
-
-    def find(self, key: bytes, length: int) -> int | None:
-        layer: _Layer | None = self
-        while layer is not None:
-            position = layer.own.get(key)
-            if position is not None and position < length:
-                return position
-            length, layer = min(length, layer.bound), layer.under
-        return None
-
-    def extended(self, keys: Sequence[bytes], length: int) -> "_Layer":
-        """Return the index for a version of ``length`` items with ``keys`` appended."""
-        with self._lock:
-            if self._end == length:
-                for position, key in enumerate(keys, length):
-                    self.own.setdefault(key, position)
-                self._end = length + len(keys)
-                return self
-        return self._above(length).extended(keys, length)
-
-    def _above(self, length: int) -> "_Layer":
-        if self.depth < _LAYERS:
-            return _Layer(self, length)
-        layers, bound = list[tuple[_Layer, int]](), length
-        layer: _Layer = self
-        while layer.under is not None:
-            layers.append((layer, bound))
-            bound, layer = min(bound, layer.bound), layer.under
-        flat = _Layer(layer, min(bound, length))
-        if sum(len(each.own) for each, _ in layers) > len(layer.own) // 2:
-            layers.append((layer, bound))
-            flat = _Layer(None, 0)
-        for each, most in reversed(layers):
-            for key, position in list(each.own.items()):
-                if position < most:
-                    flat.own.setdefault(key, position)
-        flat._end = length
-        return flat
-
-
-@frozen(eq=False)
-class Items:
-    """JSON texts in order, with an index by identity that is built on first use."""
-
-    vector: Vector = EMPTY
-    identify: Callable[[bytes], bytes] = identity
-    _index: list[_Layer] = field(factory=list)
-
-    def __len__(self) -> int:
-        return len(self.vector)
-
-    def _layer(self) -> _Layer:
-        if not self._index:
-            layer = _Layer(None, 0)
-            layer.extended([self.identify(written) for written in self.vector], 0)
-            self._index.append(layer)
-        return self._index[0]
-
-    def merged(self, texts: Sequence[bytes], keys: Sequence[bytes]) -> "tuple[Items, list[int]]":
-        """Return the items with those of ``texts`` appended that are new, and the position of each of ``texts``.
-
-        ``keys`` are the identities of ``texts``.
-        """
-        layer, length = self._layer(), len(self.vector)
-        new: dict[bytes, int] = {}
-        written: list[bytes] = []
-        positions = []
-        for text, key in zip(texts, keys, strict=True):
-            position = layer.find(key, length)
-            if position is None:
-                position = new.setdefault(key, length + len(new))
-                if position == length + len(written):
-                    written.append(text)
-            positions.append(position)
-        if not written:
-            return self, positions
-        return Items(self.vector.extended(written), self.identify, [layer.extended(list(new), length)]), positions
-
-    def spliced(self, keep: int, texts: Sequence[bytes]) -> "Items":
-        """Return the first ``keep`` items followed by ``texts``, without merging."""
-        vector = self.vector.prefix(keep).extended(texts)
-        if not self._index or not keep:
-            return Items(vector, self.identify)
-        return Items(vector, self.identify, [self._index[0].extended([self.identify(t) for t in texts], keep)])
-
-    @property
-    def digest(self) -> bytes:
-        """The digest of the items in order."""
-        return self.vector.digest
-
-
 def _described(node: "Node") -> bytes:
-    """Return the start of a node's digest. A complete node has no mark in it, for compatibility with older states."""
+    """Return the start of a node's digest. It has reasons only for an incomplete node, so older digests stay the same."""
     marks = [list(node.incomplete)] if node.incomplete else []
     return as_text([node.type, node.description, *marks])
 
 
 @frozen(eq=False)
 class ListNode:
-    """A LIST. ``evidence`` has a tuple of canonical JSON texts for each index, up to the last item that has evidence.
+    """A LIST. ``evidence`` contains a tuple of canonical JSON texts for each index, up to the last item that has evidence.
 
-    ``incomplete``, here and in the other nodes: the reasons why the content is not the whole answer.
+    Here and in the other nodes, ``incomplete`` are the reasons why the content is not the complete answer.
     """
 
     type: ClassVar[StateType] = "LIST"
@@ -263,7 +130,7 @@ class ListNode:
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest of the whole content."""
+        """The digest of the complete content."""
         return digest(_described(self), self.items.digest, self.evidence.digest)
 
     @property
@@ -272,7 +139,7 @@ class ListNode:
         return len(self.items)
 
     def emptied(self) -> "ListNode":
-        """Return the node with no items."""
+        """Return a copy of this LIST without items."""
         return ListNode(self.description)
 
     def value(self) -> Any:
@@ -284,7 +151,7 @@ class ListNode:
         return joined(self.items.vector)
 
     def proof(self) -> Any:
-        """Return the evidence as plain JSON, a list by index."""
+        """Return the evidence as plain JSON: a list with an element for each index."""
         return parsed(self.proof_text())
 
     def proof_text(self) -> bytes:
@@ -304,7 +171,7 @@ class CounterNode:
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest of the whole content."""
+        """The digest of the complete content."""
         held = self.count.digest if isinstance(self.count, Table) else b"n" + as_text(self.count)
         return digest(_described(self), held, b"|", self.evidence.digest)
 
@@ -314,7 +181,7 @@ class CounterNode:
         return len(self.count) if isinstance(self.count, Table) else 1
 
     def emptied(self) -> "CounterNode":
-        """Return the node with the count 0."""
+        """Return a copy of this COUNTER with the count reset to 0."""
         return CounterNode(self.description)
 
     def value(self) -> Any:
@@ -332,7 +199,7 @@ class CounterNode:
 
 @frozen(eq=False)
 class DictNode:
-    """A DICT. ``children``: the keys declared in it; ``fields``: its data; ``evidence``: canonical JSON texts by field."""
+    """A DICT. ``children`` are its declared keys, ``fields`` its data; ``evidence`` maps fields to canonical JSON texts."""
 
     type: ClassVar[StateType] = "DICT"
     description: str | None = None
@@ -343,7 +210,7 @@ class DictNode:
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest of the whole content."""
+        """The digest of the complete content."""
         parts = (self.children.digest, self.fields.digest, self.evidence.digest)
         return digest(_described(self), *parts)
 
@@ -353,7 +220,7 @@ class DictNode:
         return len(self.fields) + len(self.children)
 
     def emptied(self) -> "DictNode":
-        """Return the node without fields; its declared keys stay and are emptied."""
+        """Return a copy of this DICT without fields; its declared keys are kept and emptied."""
         return DictNode(self.description, Table.of({name: node.emptied() for name, node in self.children.items()}))
 
     def value(self) -> dict[str, Any]:
@@ -362,7 +229,7 @@ class DictNode:
         return held | {name: plain(value) for name, value in self.fields.items()}
 
     def proof(self) -> dict[str, Any]:
-        """Return the evidence as plain JSON, by field."""
+        """Return the evidence as plain JSON: an object that maps each field to its evidence."""
         return {name: [parsed(text) for text in texts] for name, texts in self.evidence.items()}
 
     def proof_text(self) -> bytes:
@@ -370,7 +237,7 @@ class DictNode:
         return as_text({name: Fragment(joined(texts)) for name, texts in self.evidence.items()})
 
     def with_children(self, children: Mapping[str, "Node"]) -> "DictNode":
-        """Return the node with these keys set."""
+        """Return a copy of this DICT with these declared keys set."""
         return evolve(self, children=self.children.updated(children))
 
 
@@ -417,7 +284,7 @@ def walk(node: Node, key: str = "") -> Iterator[tuple[str, Node]]:
 
 
 def counted(key: str, value: Any) -> float | dict[str, float]:
-    """Return the amount that a checked value adds: a number, or numbers per key. Raises ``StateError`` (schema_mismatch).
+    """Return the amount that a checked value adds: a number, or a number for each key. Raises ``StateError`` (schema_mismatch).
 
     Rows have the form of ``COUNT ... BY field``: objects with ``count`` and one other field, which is the same in all rows. If a
     label is not a string, its JSON text (``null``, ``3``) is the key.
@@ -427,7 +294,7 @@ def counted(key: str, value: Any) -> float | dict[str, float]:
     if isinstance(value, dict):
         for name, count in value.items():
             if not number(count):
-                raise _wrong(key, f"; {name[:60]} has no number")
+                raise _wrong(key, f"; the value of {name[:60]} is not a number")
         return value
     if isinstance(value, list):
         return _rows(key, value)
@@ -440,7 +307,7 @@ def _rows(key: str, rows: list[Any]) -> dict[str, float]:
     for at, row in enumerate(rows):
         names |= set(row) - {"count"} if isinstance(row, dict) else set()
         if not isinstance(row, dict) or len(row) != 2 or len(names) != 1 or not number(row.get("count")):
-            raise _wrong(key, f"; row {at} has another form")
+            raise _wrong(key, f"; row {at} does not have this form")
         label = row[next(iter(names))]
         if isinstance(label, list | dict):
             raise _wrong(key, f"; the label of row {at} is not a single value")
@@ -481,4 +348,6 @@ def _sum(key: str, one: float, other: float) -> float:
 
 
 def _wrong(key: str, why: str) -> StateError:
-    return mismatch(f"{key} is a COUNTER; it takes a number, an object of numbers, or rows of a label and a count{why}")
+    return mismatch(
+        f"{key} is a COUNTER; it takes a number, an object of numbers, or rows with a label and a count{why}"
+    )

@@ -22,10 +22,13 @@ from .store import Durability, JSONStateStore, utc_now
 
 # The state of a directory is read from the journal or, if the journal is damaged, from a complete ``state.json``.
 # A clean close leaves a mark (``log.journal.Seal``) with the hash of ``state.json``. If nothing was committed after that,
-# ``state.json`` has the whole state, so nothing is lost even if the journal is damaged.
+# ``state.json`` contains the complete state, so nothing is lost even if the journal is damaged.
 
 Opened = tuple[Log | None, Moment, Commits, list[str]]
 """The open log (None: read-only), the state, its commits, and notices for the user."""
+
+Warn = Callable[[str], None]
+"""A function that receives a message for the user."""
 
 
 def opened(directory: Path, *, read_only: bool, files: Files | None = None) -> Opened:
@@ -36,9 +39,7 @@ def opened(directory: Path, *, read_only: bool, files: Files | None = None) -> O
         if (found := _last_close(directory)) is None:
             raise
         seal, moment = found
-        said = (
-            f"{error.message}. The state was read from {NAME}, which was written at the last close; nothing is missing"
-        )
+        said = f"{error.message}. The state was read from {NAME}, which was written at the last close; nothing is lost"
         if read_only:
             return None, moment, Commits().with_commit(moment.root), [said]
         log, aside = _restart(directory, seal, moment, files or Files())
@@ -59,7 +60,7 @@ def _from_journal(directory: Path, read_only: bool, files: Files | None) -> Open
 
 
 def _last_close(directory: Path) -> tuple[Seal, Moment] | None:
-    """Return the mark and the state of the last close; None if one is damaged or something was committed since."""
+    """Return the mark and the state of the last close; None if one is missing or damaged, or if commits followed that close."""
     try:
         seal = read_seal(directory)
         if seal is None or NAME not in seal.beside:
@@ -77,7 +78,9 @@ def _last_close(directory: Path) -> tuple[Seal, Moment] | None:
 
 
 def _restart(directory: Path, seal: Seal, moment: Moment, files: Files) -> tuple[Log, list[str]]:
-    """Move damaged files aside and begin a generation with the state. Return the log and the new names. Raises ``StoreError``.
+    """Rename damaged files and begin a generation with the state.
+
+    Return the log and the files' new names. Raises ``StoreError``.
 
     ``state.json`` and the mark stay until the end, so that the state can still be opened if the process is killed before that.
     """
@@ -118,12 +121,12 @@ def open_store(
 ) -> JSONStateStore:
     """Open a state. Raises ``StoreError`` if the state is locked or damaged, or ``path`` is not a state.
 
-    If ``path`` is None, the state is new and in memory. If it is a directory, which need not exist, the state is in the directory's
-    journal. If it is a file, the content of that ``state.json`` is opened in memory, and the file is never written. ``query`` and
+    If ``path`` is None, the state is new and in memory. If ``path`` is a directory, which may be missing, the state is in the directory's
+    journal. If ``path`` is a file, the content of that ``state.json`` is opened in memory, and the file is never written. ``query`` and
     ``config`` are set if given. ``clock`` returns the times in the state, ISO 8601 in UTC; ``files`` makes the system calls.
     """
     if durability not in ("command", "plan"):
-        raise ValueError(f'durability is "command" or "plan", not {durability!r}')
+        raise ValueError(f'durability must be "command" or "plan", not {durability!r}')
     if path is None:
         store = _in_memory(Moment(), read_only, clock)
     elif Path(path).is_file():
@@ -165,21 +168,22 @@ def _in_directory(
     )
 
 
-# A fork on the disk: a new directory with one snapshot, a copy of another state. The directory appears complete or not at all.
+# A fork on the disk: a new directory with one snapshot, a copy of another state. The directory is either complete or missing.
 
 
-def fork_directory(source: Path, into: Path, *, files: Files | None = None) -> str:
+def fork_directory(source: Path, into: Path, *, warn: Warn | None = None, files: Files | None = None) -> str:
     """Create a store in ``into``, which must not exist, as a copy of ``source``; return the state's hash.
 
     ``source`` is a directory, which may be in use, or a ``state.json``; it is only read. The new directory is built next to
-    ``into`` under another name and renamed once it is on the disk, so it appears complete or not at all. Raises ``StoreError``.
+    ``into`` under another name and renamed once it is on the disk, so it is either complete or missing. ``warn`` receives messages about
+    opening ``source``. Raises ``StoreError``.
     """
     if os.path.lexists(into) or not into.name:
         raise StoreError(f"{into} already exists", hint="choose a new directory for the fork")
     if not into.absolute().parent.is_dir():
         raise StoreError(f"directory {into.parent} does not exist")
     files = files or Files()
-    moment = moment_of(source)
+    moment = moment_of(source, warn)
     digest = moment.root.digest.hex()
     unfinished = into.with_name(f".{into.name[:200]}.{uuid4().hex[:12]}.new")
     try:
@@ -194,18 +198,25 @@ def fork_directory(source: Path, into: Path, *, files: Files | None = None) -> s
     return digest
 
 
-def moment_of(source: Path) -> Moment:
-    """Return the state of a directory, which may be in use, or of a ``state.json``. Raises ``StoreError``."""
+def moment_of(source: Path, warn: Warn | None = None) -> Moment:
+    """Return the state of a directory, which may be in use, or of a ``state.json``. Raises ``StoreError``.
+
+    ``warn`` receives messages about opening the state, such as damage.
+    """
     if source.is_file():
         try:
             return from_text(source.read_bytes(), str(source))
         except OSError as error:
             raise StoreError(f"{source} can't be read: {reason(error)}") from error
-    return opened(source, read_only=True)[1]
+    _, moment, _, notices = opened(source, read_only=True)
+    if warn is not None:
+        for notice in notices:
+            warn(notice)
+    return moment
 
 
 def _write(directory: Path, snapshot: object, files: Files) -> None:
-    """Begin a log and write the state to it. Raises ``StoreError``, also for errors that otherwise only defer a compaction."""
+    """Begin a log and write the state to it. Raises ``StoreError``, even for errors that otherwise only defer a compaction."""
     log, _ = Log.open(directory, files=files)
     try:
         if put_off := log.compact(snapshot):
@@ -214,15 +225,15 @@ def _write(directory: Path, snapshot: object, files: Files) -> None:
         log.close()
 
 
-# A state for reports: the state object, whose history may be long and is read entry by entry.
+# A state for reports: the state object. Its history may be long and is read entry by entry.
 
 
-def read_brief(path: Path) -> dict[str, Any]:
+def read_brief(path: Path, warn: Warn | None = None) -> dict[str, Any]:
     """Return the state object of a directory or a ``state.json``, without ``replay``; ``history`` is a sequence.
 
-    The added key ``answers`` is the number of stored model answers. Raises ``StoreError``.
+    The added key ``answers`` is the number of stored model answers. ``warn`` receives messages about opening. Raises ``StoreError``.
     """
-    moment = moment_of(path)
+    moment = moment_of(path, warn)
     empty = Moment()
     told = as_json(evolve(moment, history=empty.history, answers=empty.answers, commands=empty.commands))
     del told["replay"]

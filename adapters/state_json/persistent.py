@@ -1,7 +1,10 @@
-"""Persistent tables and vectors: immutable objects and lists. A changed copy shares all parts except the path to the changes.
+"""Persistent tables and vectors: immutable objects and lists.
 
-A table is a trie over the hashes of its keys, with buckets. A part with at most ``BUCKET`` keys is a bucket, larger parts are split.
-So the shape, and therefore the digest, depends only on the keys. Keys are listed in the order in which they were first set.
+A changed copy shares all parts with the original, except the path to the changes.
+
+A table is a trie over the hashes of its keys, with buckets. A part with at most ``BUCKET`` keys is a bucket; larger parts are
+split. Therefore the shape of a table, and with it the digest, depends only on the keys. Keys are listed in the order in which
+they were first set.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +32,7 @@ def canonical(written: bytes) -> bytes:
 
 
 def canonical_list(elements: Sequence[Any]) -> bytes:
-    """Return the canonical text of a list. An element is JSON text, or a tuple of canonical texts, which stands for a list."""
+    """Return the canonical text of a list. An element is JSON text, or a tuple of canonical texts, which represents a list."""
     if elements and isinstance(elements[0], tuple):
         return b"[%b]" % b",".join([b"[%b]" % b",".join(texts) for texts in elements])
     return canonical(b"[%b]" % b",".join(elements))
@@ -93,7 +96,10 @@ _NOTHING = _Bucket({})
 
 
 def _spread(key: str) -> int:
-    """Return a strong hash, because keys are untrusted. It is the same in every process, because the digest depends on the shape."""
+    """Return a strong hash, because keys are untrusted.
+
+    A key must have the same hash in every process, because the digest depends on the shape of the table.
+    """
     return int.from_bytes(blake3(key.encode()).digest(8), "little")
 
 
@@ -153,7 +159,7 @@ def _entries(part: _Part) -> Iterator[tuple[str, _Entry]]:
 
 
 def _differing(one: _Part, other: _Part) -> Iterator[str]:
-    """Yield the keys whose values differ: different objects or texts. Shared parts are skipped."""
+    """Yield the keys whose two values are neither the same object nor equal texts. Shared parts are skipped."""
     if one is other:
         return
     if isinstance(one, _Division) and isinstance(other, _Division):
@@ -175,7 +181,7 @@ def _same(one: Any, other: Any) -> bool:
 class Table:
     """A persistent table; values have the types of ``digest_of``.
 
-    The time of a method is logarithmic in the table's size or proportional to the result's size.
+    Each method takes time logarithmic in the table's size or proportional to the result's size.
     """
 
     root: _Part
@@ -210,7 +216,7 @@ class Table:
         return [(key, entry[1]) for key, entry in sorted(_entries(self.root), key=lambda pair: pair[1][0])]
 
     def some(self, most: int) -> list[tuple[str, Any]]:
-        """Return up to ``most`` arbitrary keys and values; the time depends on ``most`` only."""
+        """Return up to ``most`` arbitrary keys with their values. The time depends only on ``most``."""
         found: list[tuple[str, Any]] = []
         for key, (_, value) in _entries(self.root):
             if len(found) >= most:
@@ -230,7 +236,7 @@ class Table:
         return Table(_without(self.root, list(keys), 0), self.turn)
 
     def differing(self, other: "Table") -> list[str]:
-        """Return the keys that only one table has or whose values differ; the time depends on the differences."""
+        """Return the keys that are in only one table or whose values differ; the time depends on the differences."""
         return list(_differing(self.root, other.root))
 
     @property
@@ -240,7 +246,7 @@ class Table:
 
 
 EMPTY_TABLE = Table(_NOTHING, 0)
-"""The table without keys."""
+"""The empty table."""
 
 
 # A persistent vector is an immutable list; appending returns a new vector that shares all parts except the path to the new elements.
@@ -250,7 +256,7 @@ EMPTY_TABLE = Table(_NOTHING, 0)
 _VECTOR_BITS = 5
 
 WIDTH = 1 << _VECTOR_BITS
-"""Elements in a leaf and children of a branch. A larger width copies and hashes more per change; a smaller width needs more levels."""
+"""Elements of a leaf and children of a branch. A larger width makes changes slower; a smaller width makes the tree deeper."""
 
 
 @frozen(eq=False)
@@ -264,7 +270,7 @@ class _Leaf:
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest of the leaf's canonical text; the unfinished hash of the leaf that this leaf extends is continued."""
+        """The digest of the leaf's canonical text. If this leaf extends another leaf, the unfinished hash of that leaf is continued."""
         hasher, done = _last(self._begun) or (blake3(b"leaf["), 0)
         more = canonical_list(self.items[done:])[1:-1]
         hasher.update(b"," + more if done and more else more)
@@ -273,7 +279,7 @@ class _Leaf:
         return hasher.update(b"]").digest()
 
     def extended(self, items: tuple[Any, ...]) -> "_Leaf":
-        """Return the leaf with more items. The unfinished hash (2 KB) is passed on, because only the newest version needs it."""
+        """Return the leaf with more items. It takes over the unfinished hash (2 KB), because only the newest leaf needs it."""
         begun = _last(self._begun)
         return _Leaf(self.items + items, [begun] if begun else [])
 
@@ -321,7 +327,7 @@ def _built(height: int, items: Sequence[Any], start: int) -> _Node:
 
 
 def _filled(node: _Node, items: Sequence[Any], start: int) -> tuple[_Node, int]:
-    """Return the node filled with ``items`` from ``start`` on, and the index of the first item that did not fit."""
+    """Return the node after adding ``items`` from ``start`` on, and the index of the first item that did not fit."""
     if isinstance(node, _Leaf):
         end = min(len(items), start + WIDTH - node.size)
         return node.extended(tuple(items[start:end])), end
@@ -383,7 +389,7 @@ def _differing_items(one: _Node, other: _Node, start: int) -> Iterator[int]:
 class Vector:
     """A persistent vector; elements are JSON texts, or tuples of canonical JSON texts (evidence).
 
-    The time of a method is logarithmic in the vector's length or proportional to the result's length.
+    Each method takes time logarithmic in the vector's length or proportional to the result's length.
     """
 
     root: _Node
@@ -455,4 +461,4 @@ class Vector:
 
 
 EMPTY = Vector(_Leaf(()))
-"""The vector without elements."""
+"""The empty vector."""

@@ -1,4 +1,4 @@
-"""A state at one moment, behind the port's ``Snapshot`` interface."""
+"""A state at one moment: the implementation of ``state.Snapshot``."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class JSONSnapshot:
         return None if node is None else node.type
 
     def sample(self, key: str, most: int) -> tuple[int, list[Any]]:
-        """See ``state.Snapshot``. The items of a DICT or COUNTER are objects with one field or count each, or the single number."""
+        """See ``state.Snapshot``. An item is an object with one field of a DICT or one count of a COUNTER, or just a number."""
         node = self._node(key)
         if isinstance(node, ListNode):
             return node.size, _spread(node, most)
@@ -64,11 +64,11 @@ class JSONSnapshot:
         return 1, [table][:most]
 
     def variables(self, *, raw: bool = False) -> dict[str, Any]:
-        """See ``state.Snapshot``; ``raw`` as in ``written_form``."""
+        """See ``state.Snapshot``; ``raw`` is as for ``written_form``."""
         return {name: written_form(node, raw=raw) for name, node in self.root.children.items()}
 
     def provenance(self, *, raw: bool = False) -> dict[str, Any]:
-        """See ``state.Snapshot``; ``raw`` as in ``written_form``."""
+        """See ``state.Snapshot``; ``raw`` is as for ``written_form``."""
         kept = ((key, node) for key, node in walk(self.root) if len(node.evidence))
         return {key: Fragment(node.proof_text()) if raw else node.proof() for key, node in kept}
 
@@ -85,7 +85,7 @@ def _spread(node: ListNode, most: int) -> Any:
 
 
 def written_form(node: Node, *, raw: bool = False) -> dict[str, Any]:
-    """Return a node in state object form; ``raw``: with ``orjson.Fragment`` for existing JSON text."""
+    """Return a node in state object form. If ``raw``, existing JSON text is included as ``orjson.Fragment``."""
     form: dict[str, Any] = {"_meta": _meta(node)}
     if isinstance(node, ListNode):
         form["items"] = Fragment(node.text()) if raw else node.value()
@@ -121,7 +121,7 @@ def summary(snapshot: JSONSnapshot, keys: Sequence[str] | None) -> dict[str, Any
 
 
 def bounded(value: Any, levels: int = _LEVELS) -> Any:
-    """Return a value with long strings cut, and with only the first parts of lists and objects; "…" marks omissions."""
+    """Return a value in which long strings are cut, and lists and objects have only their first parts; "…" marks omissions."""
     if isinstance(value, str):
         return value if len(value) <= _TEXT else f"{value[:_TEXT]}…"
     if isinstance(value, list):
@@ -140,13 +140,13 @@ def bounded(value: Any, levels: int = _LEVELS) -> Any:
 
 
 def differences(before: DictNode, after: DictNode) -> list[Difference]:
-    """Return the differences, by key in the order of declaration.
+    """Return the differences, sorted by key in the order of declaration.
 
-    A "declared" or "removed" key has its type and description (in ``after`` or ``before``); its content follows as "added" or
-    "removed" items. "added" and "removed" have a list of a LIST's items, or an object of a DICT's fields. "changed" has an object
-    of a DICT's fields, ``{index: item}`` for a LIST, or ``{"_meta": ...}`` for a description or the reasons of incompleteness.
-    "count" has the counts that differ. "provenance" has the evidence that differs, ``{index or field: [...]}`` (a list for a
-    COUNTER).
+    For a "declared" key, ``after`` has its type and description; for a "removed" key, ``before`` has them. The key's content
+    follows as "added" or "removed" items. "added" and "removed" contain a list of a LIST's items, or an object of a DICT's
+    fields. "changed" contains an object of a DICT's fields, ``{index: item}`` for a LIST, or ``{"_meta": ...}`` for a
+    description or the reasons why a key is incomplete. "count" contains the counts that differ. "provenance" contains the
+    evidence that differs, ``{index or field: [...]}`` (a list for a COUNTER).
     """
     return list(_children(before, after, ""))
 
@@ -264,7 +264,7 @@ def _proofs(key: str, pairs: dict[str, tuple[tuple[bytes, ...], tuple[bytes, ...
         yield Difference(key, "provenance", before, {at: [parsed(t) for t in new] for at, (_, new) in pairs.items()})
 
 
-# The whole content of a store at one moment, an immutable value.
+# The complete content of a store at one moment, as an immutable value.
 
 
 @frozen
@@ -301,7 +301,7 @@ def flagged(history: Vector, indices: Sequence[int]) -> Vector:
 
 
 class Entries(Sequence[Mapping[str, Any]]):
-    """The values in a vector of JSON texts, parsed one by one on access."""
+    """The values of the JSON texts in a vector. Each text is parsed when its value is accessed."""
 
     def __init__(self, texts: Vector) -> None:
         self._texts = texts
@@ -367,7 +367,7 @@ class Commits:
         Raises ``StateError`` if ``prefix`` is not a hash prefix, or if several commits match.
         """
         if not _HASH.match(prefix):
-            raise StateError(f"{prefix[:70]!r} is not a hash: 4 to 64 hexadecimal digits", status="error")
+            raise StateError(f"{prefix[:70]!r} is not a hash; write 4 to 64 hexadecimal digits", status="error")
         wanted, found = prefix.lower(), dict[str, DictNode]()
         each = self._last
         while each is not None:

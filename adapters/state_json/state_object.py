@@ -1,8 +1,9 @@
-"""The state object (``docs/design/state.md#state-object``): conversion from and to a moment, with checks.
+"""The state object (``docs/design/state.md#state-object``): conversion from and to the content of a store (``Moment``), with checks.
 
-``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``; in addition a LIST has ``items``, a COUNTER has
-``value``, and a DICT has its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` are under
-``replay``; both are present only if not empty. A file also has ``check``, a hash over everything else, to detect modifications.
+``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``; in addition a LIST has ``items``, a COUNTER
+has ``value``, and a DICT has its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, and ``answers`` are
+under ``replay``. ``provenance`` and ``answers`` are present only if they are not empty. A file also has ``check``, a hash over
+everything else, to detect modifications.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,17 +18,16 @@ from orjson import Fragment
 
 from ..state import StateError, StoreError
 from .changes import check_name, with_proofs
+from .item_index import Items, content_key
 from .log.codec import decode
 from .log.files import Files, reason
 from .log.journal import put as journal_put
 from .nodes import (
     CounterNode,
     DictNode,
-    Items,
     ListNode,
     Node,
     as_text,
-    content_key,
     counted,
     evidence_text,
     field_of,
@@ -44,7 +44,7 @@ from .persistent import EMPTY, Table, Vector, canonical
 from .snapshot import About, JSONSnapshot, Moment
 
 CHECK = "check"
-"""The key of the check value in a file."""
+"""The key of the checksum in a file."""
 
 VERSION = "0.1"
 
@@ -54,7 +54,7 @@ _KEYS = frozenset(
 
 
 def as_json(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
-    """Return the state object. ``raw``: existing JSON text is included as ``orjson.Fragment``, for ``codec.encode_again``."""
+    """Return the state object. If ``raw``, existing JSON text is included as ``orjson.Fragment``, for ``codec.encode_again``."""
     about, snapshot = moment.about, JSONSnapshot(moment.root)
     whole_state: dict[str, Any] = {
         "version": VERSION,
@@ -71,12 +71,12 @@ def as_json(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
 
 
 def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of ``as_json`` with its check value, as it is written to a file."""
+    """Return the result of ``as_json`` with its checksum, as it is written to a file."""
     return {**told, CHECK: check_of(told)}
 
 
 def check_of(told: Mapping[str, Any]) -> str:
-    """Return the check value over everything except the check value itself. JSON formatting does not matter."""
+    """Return the checksum of everything except the checksum itself. JSON formatting does not matter."""
     rest = {name: part for name, part in told.items() if name != CHECK}
     return f"blake3:{blake3(canonical(as_text(rest))).hexdigest()}"
 
@@ -96,7 +96,7 @@ def _listed(texts: Vector, raw: bool) -> Any:
 
 
 def from_text(text: bytes, name: str) -> Moment:
-    """Read a ``state.json``. Raises ``StoreError`` if it is not JSON, has duplicate keys, or is not a state object."""
+    """Read a ``state.json``. Raises ``StoreError`` if ``text`` is not JSON, has duplicate keys, or is not a state object."""
     import json
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -108,10 +108,13 @@ def from_text(text: bytes, name: str) -> Moment:
         return made
 
     def refused(constant: str) -> Any:
-        raise StoreError(f"{name} has {constant}, which JSON does not have")
+        raise StoreError(f"{name} contains {constant}, which JSON can't represent")
 
     try:
         value = json.loads(text.decode(), object_pairs_hook=pairs, parse_constant=refused)
+    except json.JSONDecodeError as error:
+        found = f"{error.msg[:1].lower()}{error.msg[1:]} (line {error.lineno}, column {error.colno})"
+        raise StoreError(f"{name} is not JSON: {found}") from None
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{name} is not JSON: {error}") from None
     try:
@@ -122,7 +125,7 @@ def from_text(text: bytes, name: str) -> Moment:
             raise mismatch("it is not JSON") from None
         if isinstance(told, dict) and CHECK in told and told[CHECK] != check_of(told):
             raise StoreError(
-                f"{name} was changed after it was written: its check does not match",
+                f"{name} was changed after it was written: its checksum does not match",
                 hint=f'restore it from a backup; without the key "{CHECK}" it is read unchecked',
             )
         return from_json(told)
@@ -134,7 +137,8 @@ def from_json(value: Any) -> Moment:
     """Return the moment described by a checked JSON value. Raises ``StateError`` with the path if the form is wrong."""
     state = _object(value, "$", _KEYS)
     if state.get("version") != VERSION:
-        raise _wrong("$.version", f'must be "{VERSION}", is {str(state.get("version"))[:40]!r}')
+        found = f"not {str(state['version'])[:40]!r}" if "version" in state else "but is missing"
+        raise _wrong("$.version", f'must be "{VERSION}", {found}')
     root = DictNode()
     for name, form in _mapping(state.get("variables", {}), "$.variables").items():
         check_name(name, [name])
@@ -142,7 +146,7 @@ def from_json(value: Any) -> Moment:
     for key, proof in _mapping(state.get("provenance", {}), "$.provenance").items():
         node = find(root, key)
         if node is None:
-            raise _wrong(f"$.provenance.{key}", "belongs to no declared key")
+            raise _wrong(f"$.provenance.{key}", "does not belong to a declared key")
         root = put(root, key, with_proof(node, proof, f"$.provenance.{key}"))
     replay = _object(state.get("replay", {}), "$.replay", {"seed", "config", "commands", "answers"})
     seed, query = replay.get("seed", 0), state.get("query", "")
@@ -176,7 +180,7 @@ def node_of(form: Any, path: str, depth: int = 1) -> Node:
         _text(description, f"{path}._meta.description")
     reasons = meta.get("incomplete", [])
     if not isinstance(reasons, list) or not all(isinstance(each, str) for each in reasons):
-        raise _wrong(f"{path}._meta.incomplete", "must be a list of texts")
+        raise _wrong(f"{path}._meta.incomplete", "must be a list of strings")
     marks, kind = tuple(reasons), meta.get("type")
     if kind == "LIST":
         items = _object(held, path, {"items"}).get("items")
@@ -190,7 +194,7 @@ def node_of(form: Any, path: str, depth: int = 1) -> Node:
         count = summed(f"{path}.value", 0, counted(f"{path}.value", value))
         return CounterNode(description, count, incomplete=marks)
     if kind != "DICT":
-        raise _wrong(f"{path}._meta.type", f"must be LIST, DICT or COUNTER, is {str(kind)[:40]!r}")
+        raise _wrong(f"{path}._meta.type", f"must be LIST, DICT or COUNTER, not {str(kind)[:40]!r}")
     children: dict[str, Node] = {}
     fields: dict[str, Any] = {}
     for name, part in held.items():
@@ -210,7 +214,7 @@ def with_proof(node: Node, proof: Any, path: str) -> Node:
         groups = {name: _group(group, f"{path}.{name}") for name, group in _mapping(proof, path).items()}
         stray = next((name for name in groups if name not in node.fields), None)
         if stray is not None:
-            raise _wrong(f"{path}.{stray}", "belongs to no field")
+            raise _wrong(f"{path}.{stray}", "does not belong to a field")
         evidence = Table.of({name: group for name, group in groups.items() if group})
         return evolve(node, evidence=evidence)
     if not isinstance(proof, list):
@@ -218,7 +222,7 @@ def with_proof(node: Node, proof: Any, path: str) -> Node:
     if isinstance(node, CounterNode):
         return evolve(node, evidence=Items(EMPTY.extended(_group(proof, path)), content_key))
     if len(proof) > node.size:
-        raise _wrong(path, f"has evidence for {len(proof)} items, but there are {node.size}")
+        raise _wrong(path, f"has evidence for {len(proof)} items, but the LIST has {node.size}")
     by_index = {at: _group(group, f"{path}[{at}]") for at, group in enumerate(proof)}
     return evolve(node, evidence=with_proofs(EMPTY, by_index))
 
@@ -246,13 +250,13 @@ def _mapping(value: Any, path: str) -> Mapping[str, Any]:
 def _object(value: Any, path: str, known: "frozenset[str] | set[str]") -> Mapping[str, Any]:
     stray = next((name for name in _mapping(value, path) if name not in known), None)
     if stray is not None:
-        raise _wrong(f"{path}.{stray[:60]}", f"is an unknown key; known are {', '.join(sorted(known))}")
+        raise _wrong(f"{path}.{stray[:60]}", f"is an unknown key; the known keys are {', '.join(sorted(known))}")
     return _mapping(value, path)
 
 
 def _text(value: Any, path: str) -> str:
     if not isinstance(value, str):
-        raise _wrong(path, "must be a text")
+        raise _wrong(path, "must be a string")
     return value
 
 
@@ -288,5 +292,5 @@ def write_state(files: Files, path: Path, moment: Moment) -> str:
 
 
 def hash_of(text: bytes) -> str:
-    """Return the hash of the file's content, which the mark of a clean close stores."""
+    """Return the hash of the file's content. The mark of a clean close stores this hash."""
     return blake3(text).hexdigest()

@@ -35,10 +35,10 @@ class _Mark:
 
 @define(eq=False)
 class JSONStateStore:
-    """A state store, created by ``open_state.open_store``. A store in memory has no log; its commits only serve ``rollback``.
+    """A state store, created by ``open_state.open_store``. A store in memory has no log.
 
-    With ``durability`` "plan" a commit does not wait for the disk; ``sync``, at the end of a plan, does. ``notices`` are messages
-    for the user about the opening and about compactions.
+    With ``durability`` "plan", a commit does not wait for the disk; only ``sync`` waits, at the end of a plan. ``notices`` are
+    messages for the user about opening and compaction.
     """
 
     _now: Moment
@@ -83,10 +83,10 @@ class JSONStateStore:
         self._now = evolve(self._now, answers=self._now.answers.extended([_object("an answer", answer)]))
 
     def ran(self, command: str) -> None:
-        """See ``state.StateStore``. Raises ``StateError`` if ``command`` is not a text."""
+        """See ``state.StateStore``. Raises ``StateError`` if ``command`` is not a string."""
         self._check_writable()
         if not isinstance(command, str):
-            raise StateError("a command must be a text", status="error")
+            raise StateError("a command must be a string", status="error")
         self._now = evolve(self._now, commands=self._now.commands.extended([whole_text("a command", command)]))
 
     def configure(
@@ -108,7 +108,7 @@ class JSONStateStore:
             changes["seed"] = seed
         for name, kind in (("query", str), ("seed", int)):
             if type(changes.get(name, kind())) is not kind:
-                raise StateError(f"the {name} must be {'a text' if kind is str else 'an integer'}", status="error")
+                raise StateError(f"the {name} must be {'a string' if kind is str else 'an integer'}", status="error")
         fresh = parsed(whole_text("the configuration", changes))
         if source is not None:
             self._source = parsed(_object("the source", source))
@@ -121,10 +121,10 @@ class JSONStateStore:
         return _Mark(self._now, len(self._staged), self._number)
 
     def back(self, mark: object) -> None:
-        """See ``state.StateStore``. The mark may be older than the last commit; then the restoration is a staged change."""
+        """See ``state.StateStore``. If the mark is older than the last commit, the restoration is a staged change."""
         self._check_writable()
         if not isinstance(mark, _Mark):
-            raise TypeError("back needs a result of mark")
+            raise TypeError("back() needs the result of mark()")
         noted = range(len(mark.moment.history), len(self._now.history))
         self._rolled_back.update(at for at in noted if at < len(self._committed.history))
         self._now = evolve(self._now, root=mark.moment.root, history=flagged(self._now.history, noted))
@@ -136,7 +136,7 @@ class JSONStateStore:
     # Saving
 
     def commit(self, *, found: bool = True) -> str:
-        """See ``state.StateStore``. Values set by ``configure`` stay for the next commit, even if this one fails."""
+        """See ``state.StateStore``. Values set by ``configure`` are kept for the next commit, even if this commit fails."""
         self._check_writable()
         about = self._now.about
         if found and self._source and self._now.root.digest != self._committed.root.digest:
@@ -229,7 +229,7 @@ class JSONStateStore:
         self.commit()
 
     def attach_provenance(self, key: str, indices: Sequence[int], provenance_items: Sequence[Evidence]) -> None:
-        """See ``state.StateStore``. Indices and pieces of evidence correspond by position. Raises ``StateError``."""
+        """See ``state.StateStore``. Each piece of evidence is for the index at the same position. Raises ``StateError``."""
         pieces = [dict(piece) for piece in provenance_items]
         change = {"do": "attach", "key": key, "indices": list(indices), "evidence": pieces}
         self._stage(*whole_copy(f"the evidence for {key}", change))
@@ -301,7 +301,7 @@ class JSONStateStore:
         if isinstance(which, JSONSnapshot):
             return which.root
         if not isinstance(which, str):
-            raise TypeError("a snapshot of this store or the hash of a commit is expected")
+            raise TypeError("expected a snapshot of this store or the hash of a commit")
         found = self._commits.find(which)
         if found is None and self._directory is not None:
             found = past(self._directory, which)
@@ -309,7 +309,7 @@ class JSONStateStore:
             raise StateError(
                 f"no available commit has a hash that begins with {which}",
                 status="error",
-                hint="available are the latest commits, and those since the last compaction of the journal",
+                hint="the latest commits and the commits since the last compaction of the journal are available",
             )
         return found
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from knotwork import grammar
 from knotwork.lang.catalogue.commands import COMMANDS
+from knotwork.lang.catalogue.value_functions import VALUE_FUNCTIONS
 from lark import Lark
 from lark.lexer import PatternStr, TerminalDef
 
@@ -20,15 +21,19 @@ HERE = Path(__file__).parent / "vscode" / "syntaxes"
 GASL_WORDS = {
     "keyword.operator.word": ("_AND", "_OR", "NOT", "IN", "IS", "TEXTUAL", "ANY", "ALL", "NONE"),
     "constant.language": ("NULL", "TRUE", "FALSE"),
-    "support.type": ("KIND", "TYPE", "COLUMN_TYPE", "GRAPH", "_PATHS"),
+    "support.type": ("KIND", "TYPE", "COLUMN_TYPE", "GRAPH", "WAYS", "_PATTERNS"),
     "storage.modifier": ("MODE", "STATUS", "DIRECTED", "COMPASS"),
 }
 """Words that are neither commands nor parts of commands. ``IN`` is a direction, too, ``LIST`` a type twice."""
 GASL_FUNCTIONS = ("FUNCTION", "LEN")
 GASL_SIGNS = {"comment.line.documentation": "WHY", "comment.line.number-sign": "COMMENT", "variable.other": "VARIABLE",
               "constant.numeric": "NUMBER", "string.quoted": "STRING"}  # fmt: skip
-GASL_OPERATORS = ("COMPARISON", "EQUALS")
-GASL_PLAIN = {"IDENTIFIER", "PATH", "INT", "_COMMA", "LPAR", "_LPAR", "RPAR", "LSQB", "_LSQB", "RSQB", "_NEWLINE"}
+_LABEL = r"(?:(?!(?:true|false|null)\b)[A-Za-z_]\w*|`[^`]+`)"
+GASL_OPERATORS = ("RIGHT_ARROW", "LEFT_ARROW", "COMPARISON", "EQUALS", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT")
+GASL_PLAIN = {
+    "IDENTIFIER", "PATH", "INT", "_COMMA", "COLON", "BAR", "LPAR", "_LPAR", "RPAR", "LSQB", "_LSQB", "RSQB", "LBRACE", "RBRACE",
+    "_NEWLINE",
+}  # fmt: skip
 LWT_QUOTES = ("TRIPLE_DOUBLE", "TRIPLE_SINGLE", "DOUBLE", "SINGLE")
 LWT_PLAIN = {
     "_SPACE", "_NEWLINE", "CLOSE", "_COMMA", "_COLON", "_LIST_OPEN", "LIST_CLOSE", "_OBJECT_OPEN", "OBJECT_CLOSE", "DOUBLE_TEXT",
@@ -84,7 +89,8 @@ def gasl() -> dict[str, Any]:
     heads = [word for word in all_words if word in (*COMMANDS, "TRY", "CATCH", "FINALLY", "END")]
     rules = [
         *signs, quoted,
-        word_rule("support.function", words(known[name] for name in GASL_FUNCTIONS), r"(?=[ \t]*(?:\(|\$\{))"),
+        word_rule("support.function", (*words(known[name] for name in GASL_FUNCTIONS), *VALUE_FUNCTIONS), r"(?=[ \t]*(?:\(|\$\{))"),
+        {"name": "entity.name.type.gasl", "match": rf"(?<=[(\[\w]):{_LABEL}(?:\|{_LABEL})*"},
         {"name": "entity.name.variable.gasl", "match": r"(?i)(?<=\bAS\s)\s*(?!(?:LIST|DICT|COUNTER)\b)[A-Za-z_][A-Za-z0-9_]*"},
         word_rule("keyword.control", heads),
         *(word_rule(scope, words(known[name] for name in names)) for scope, names in GASL_WORDS.items()),

@@ -1,21 +1,21 @@
-"""Reads JSON with positions, strictly, and reports its faults with fixes.
+"""Parses JSON strictly, records positions, and reports faults with fixes.
 
 Trailing commas, comments, single quotes, unescaped quotes inside strings, Python's literals, and prose or fences around the JSON
 are reported with exact edits, and parsing continues after them. Repeated keys, NaN, integers of more than 64 bits, unpaired
-surrogates, more than 64 levels and more than 4 MiB are refused. No function is recursive. See
+surrogates, more than 64 levels and more than 4 MiB are rejected. No function is recursive. See
 ``docs/design/README.md#parsing``.
 """
 
 import json
 import math
 import re
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from attrs import define, field
 
 from ..diagnostic import Diagnostic, Edit, sort_key
 from ..source import Source, Span
+from .inner_quotes import Inner, quotes_inside
 from .json_tree import (
     CLOSING,
     JsonNode,
@@ -31,77 +31,6 @@ from .json_tree import (
 )
 
 __all__ = ["JsonNode", "StringMap", "not_json", "path_text", "read_json"]
-
-
-# Finds unescaped quotes that a model wrote inside a JSON string: ``"say "yes" to it"``.
-# A quote does not count if a missing comma or a missing quote could also explain it: each pair must be placed like quotation
-# marks, and the string must end on the same line, at a place where JSON can continue.
-
-_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*+(?P<quote>")')
-_GOES_ON = re.compile(r"[ \t]*+(?:,?[ \t]*+\r?\n|[,}\]])")
-"""Matches the text after the end of a string: a comma, a closing bracket, or the end of the line."""
-_BEFORE_OPENING = frozenset(" \t(=<>[{,'")
-_AFTER_CLOSING = frozenset(" \t)]}.;!?'\"-")
-_NEVER_INSIDE = frozenset(" \t\r\n(=<>[{,:")
-"""Characters that never come before a closing quotation mark, nor after an opening one."""
-_OPENING, _CLOSING = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
-_FAR = 10_000
-"""Maximum number of characters after the first quote that are examined."""
-_MOST = 100
-"""Maximum number of quotes inside one string; more are not a typing error."""
-
-
-class Inner(NamedTuple):
-    """The offsets of the quotes inside a string, the end of the string (0: unknown), and its value with these quotes escaped."""
-
-    quotes: tuple[int, ...]
-    end: int = 0
-    value: str = ""
-
-
-def quotes_inside(text: str, start: int, at: int, end: int) -> Inner | None:
-    """Return the inner quotes of the string at ``start`` if the quote before ``at`` seems to close it but is an inner quote.
-
-    Return None if that quote does not look like an opening quotation mark. Examines at most the rest of the line, up to ``end``.
-    """
-    if not _opens(text, at - 1, end) and at - 1 != start + 1:
-        return None
-    stop = text.find("\n", at, min(end, at + _FAR))
-    stop = min(end, at + _FAR) if stop < 0 else stop
-    quotes, depth, seen = [at - 1], 0, start
-    for found in islice(_QUOTE.finditer(text, at, stop), _MOST):
-        place = found.start("quote")
-        depth += len(_OPENING.findall(text, seen, place)) - len(_CLOSING.findall(text, seen, place))
-        seen, closing = place, len(quotes) % 2 == 1
-        # Inside brackets, a quote and a comma belong to a list in the string, ("a", "b"), and do not end the string.
-        if depth <= 0 and _GOES_ON.match(text, place + 1, end):
-            return _text_with_quotes(text, start, quotes, place) if not closing else Inner(tuple(quotes))
-        if not (_closes if closing else _opens)(text, place, end):
-            break
-        quotes.append(place)
-    return Inner(tuple(quotes))
-
-
-def _text_with_quotes(text: str, start: int, quotes: list[int], last: int) -> Inner:
-    """Return the string up to its ``last`` quote. The end is unknown if the string is still not valid JSON with escaped quotes."""
-    pieces = [text[begin:end] for begin, end in zip([start, *quotes], [*quotes, last + 1], strict=True)]
-    read = read_string("\\".join(pieces), 0)
-    if read is None or read.fault is not None:
-        return Inner(tuple(quotes))
-    return Inner(tuple(quotes), last + 1, read.value)
-
-
-def _opens(text: str, at: int, end: int) -> bool:
-    """Return whether the quote at ``at`` is placed like an opening quotation mark: after a separator and before a word."""
-    following = text[at + 1 : at + 2] if at + 1 < end else ""
-    return text[at - 1] in _BEFORE_OPENING and bool(following) and following not in _NEVER_INSIDE | _AFTER_CLOSING
-
-
-def _closes(text: str, at: int, end: int) -> bool:
-    """Return whether the quote at ``at`` is placed like a closing quotation mark: after a word, and not before one."""
-    following = text[at + 1 : at + 2] if at + 1 < end else ""
-    # A comma after the quote belongs to a list in brackets: anywhere else the string would end at the quote.
-    return text[at - 1] not in _NEVER_INSIDE and (following in _AFTER_CLOSING or following == ",") and bool(following)
 
 
 MAX_SIZE = 4 * 1024 * 1024
@@ -123,7 +52,7 @@ _BARE_KEY = re.compile(r"[^\W\d][\w-]*")
 def read_json(source: Source | str) -> JsonRead:
     """Read a JSON text. Never raises an error for a faulty text; ``root`` is None if nothing could be read.
 
-    If there are diagnostics, ``root`` is the value of the text after their edits, as far as it could be read.
+    If there are diagnostics, ``root`` is the part that could be read, as if their edits had been applied.
     """
     source = Source(source) if isinstance(source, str) else source
     if len(source.text) > MAX_SIZE or len(source.text.encode("utf-8", "surrogatepass")) > MAX_SIZE:
@@ -135,7 +64,7 @@ def read_json(source: Source | str) -> JsonRead:
 
 
 class _Stop(Exception):
-    """Raised if parsing cannot continue; the fault was recorded before."""
+    """Raised if parsing cannot continue; the fault has already been recorded."""
 
 
 @define
@@ -160,11 +89,11 @@ class _Open:
 
     @property
     def last(self) -> JsonNode:
-        """Return the last value added."""
+        """Return the value that was added last."""
         return self.fields[self.key] if self.is_object else self.items[-1]
 
     def replace(self, node: JsonNode) -> None:
-        """Replace the last value added with ``node``."""
+        """Replace the value that was added last with ``node``."""
         if self.is_object:
             self.fields[self.key] = node
         else:
@@ -205,14 +134,14 @@ class _Reader:
             raise _Stop
 
     def stop(self, code: str, message: str, start: int, end: int, *hints: str) -> _Stop:
-        """Record a fault after which nothing can be read, and return the exception to raise."""
+        """Record a fault after which reading cannot continue, and return the exception to raise."""
         self.found.append(json_fault(code, message, start, end, *hints))
         return _Stop()
 
     # Text around the document
 
     def _choose_range(self) -> None:
-        """Find the start and the end of the document in the text: a model may write prose and fences around it."""
+        """Find the start and the end of the JSON document in the text. A model may write prose and fences around the document."""
         text = self.text
         self.end = len(text)
         if text.startswith("\ufeff"):
@@ -240,7 +169,7 @@ class _Reader:
         self.at = start
 
     def _is_scalar(self) -> bool:
-        """Return whether the text as a whole is a string, a number or a word."""
+        """Return whether the complete text is a string, a number or a word."""
         try:
             json.loads(self.text[self.at :].strip()[:MAX_SIZE], parse_int=float)
         except (ValueError, RecursionError):
@@ -257,7 +186,7 @@ class _Reader:
     # The contents of the document
 
     def _skip(self) -> None:
-        """Skip blanks and comments; report the comments, which JSON does not allow."""
+        """Skip white space and comments. Report the comments, because JSON does not allow them."""
         while True:
             blank = _BLANK.match(self.text, self.at, self.end)
             self.at = blank.end() if blank else self.at
@@ -267,7 +196,7 @@ class _Reader:
             if comment is None:
                 return
             edit = Edit(Span(*comment.span()), "")
-            self.note("JSON004", "JSON has no comments", *comment.span(), "remove it", edits=(edit,))
+            self.note("JSON004", "JSON does not allow comments", *comment.span(), "remove it", edits=(edit,))
             self.at = comment.end()
 
     def _path(self) -> JsonPath:
@@ -291,7 +220,7 @@ class _Reader:
                 node = self._next_or_closing()
 
     def _scalar_or_opening(self) -> JsonNode | None:
-        """Read and return a scalar, or enter an object or list up to its first value; an empty object or list is returned."""
+        """Return a scalar, or an empty object or list. At any other object or list, go to its first value and return None."""
         self._skip()
         text, at = self.text, self.at
         self.values += 1
@@ -330,7 +259,7 @@ class _Reader:
         return word
 
     def _first(self) -> JsonNode | None:
-        """Go to the first value of the object or list that was just opened; if it is empty, close and return it."""
+        """Go to the first value of the object or list that was just opened. If it is empty, close it and return it."""
         self._skip()
         open_ = self.stack[-1]
         if self.at < self.end and self.text[self.at] == ("}" if open_.is_object else "]"):
@@ -340,7 +269,7 @@ class _Reader:
         return None
 
     def _next_or_closing(self) -> JsonNode | None:
-        """Read the text after a value, up to the next value or through the closing bracket; return the closed node, else None."""
+        """Read the text after a value: up to the next value, or through the closing bracket. Return the closed object or list, or None."""
         open_ = self.stack[-1]
         close = "}" if open_.is_object else "]"
         value_end = self.at
@@ -384,14 +313,17 @@ class _Reader:
         return None
 
     def _inner_quotes(self, start: int, at: int) -> Inner | None:
-        """Report unescaped quotes inside a string, which ended at ``at``, after the first of them. Return None if there are none.
+        """Report the unescaped quotes inside a string.
 
-        If the inner quotes are ambiguous, no edit is offered and parsing stops: otherwise the pieces would be read as strings.
+        The string seems to end at ``at``, after the first of these quotes. Return None for other text.
+
+        If it is unclear which quotes are inner quotes, parsing stops without an edit: otherwise the pieces would be misread as separate
+        strings.
         """
         if self.text[start] != '"' or (inner := quotes_inside(self.text, start, at, self.end)) is None:
             return None
         where = path_text(self._last_path())
-        hint = 'write `\\"` inside a text'
+        hint = 'write `\\"` inside a string'
         if not inner.end:
             raise self.stop("JSON012", f"a quote inside {where} needs a backslash before it", at - 1, at, hint)
         edits = tuple(Edit(Span(place, place), "\\") for place in inner.quotes)
@@ -423,11 +355,11 @@ class _Reader:
             edit = Edit(Span(start, self.at), json.dumps(key, ensure_ascii=False))
             self.note("JSON005", f"the key `{key[:40]}` has no quotes", start, self.at, edits=(edit,))
         else:
-            raise self.stop("JSON001", "a key is missing: a text in double quotes", start, start + 1)
+            raise self.stop("JSON001", "a key in double quotes is missing", start, start + 1)
         if key in open_.fields:
             open_.key = key
             message = f"duplicate key {path_text(self._path())}"
-            self.note("JSON009", message, start, self.at, "one of the values would be lost: remove one")
+            self.note("JSON009", message, start, self.at, "remove one of them, because one value would be lost")
         open_.key = key
         open_.keys[key] = Span(start, self.at)
         end = self.at
@@ -436,7 +368,7 @@ class _Reader:
             self.at += 1
         elif self.at < self.end and self.text[self.at] == "=":
             edit = Edit(Span(self.at, self.at + 1), ":")
-            self.note("JSON003", "a key and its value are separated by a colon", self.at, self.at + 1, edits=(edit,))
+            self.note("JSON003", "a colon must separate key and value", self.at, self.at + 1, edits=(edit,))
             self.at += 1
         elif self.at < self.end and self._begins_something():
             edit = Edit(Span(end, end), ":")
@@ -449,7 +381,10 @@ class _Reader:
             raise self.stop("JSON001", f"a colon is missing after the key {path_text(self._path())}", start, end)
 
     def _unfinished(self, whole: bool = False) -> _Stop:
-        """Report that the text ends too early; an incomplete text is never accepted. ``whole``: the text ends after a complete value."""
+        """Report that the text ends too early, because an incomplete text is never accepted.
+
+        ``whole`` is true if the last value is complete.
+        """
         if not self.stack:
             return self.stop(
                 "JSON001", "the document is empty", 0, min(1, len(self.text)), "a document must begin with `{` or `[`"
@@ -458,13 +393,16 @@ class _Reader:
         what = path_text(self._path()[:-1])
         close = "}" if open_.is_object else "]"
         message = f"the text ends before the `{close}` of {what}"
-        hints = ["the answer may have been cut off"]
+        hints = ["the text may have been cut off"]
         if whole:
             hints.append(f"if nothing else is missing, write `{self._closing()}` at the end")
         return self.stop("JSON010", message, open_.start, open_.start + 1, *hints)
 
     def _left_for_prose(self) -> _Stop:
-        """Report prose inside an open object or list. The words are not read as unquoted values with missing commas."""
+        """Report prose inside an open object or list.
+
+        Without this report, its words would be read as unquoted values with missing commas.
+        """
         message = f"prose begins before the `{self._closing()[0]}` of {path_text(self._path()[:-1])}"
         hint = f"if nothing else is missing, replace it with `{self._closing()}`"
         return self.stop("JSON010", message, self.at, self.end, hint)
@@ -488,7 +426,7 @@ def not_json(document: Any) -> str | None:
             return f"it is nested more than {MAX_DEPTH} levels deep" if depth > MAX_DEPTH else "it has too many values"
         if isinstance(value, dict):
             if odd := next((key for key in value if not isinstance(key, str)), None):
-                return f"the key {odd!r:.40} is not a text"
+                return f"the key {odd!r:.40} is not a string"
             stack += [(inner, depth + 1) for inner in value.values()]
         elif isinstance(value, list | tuple):
             stack += [(inner, depth + 1) for inner in value]

@@ -1,4 +1,4 @@
-"""A JSON document as a tree with positions, and the mapping from the value of a string back to the file."""
+"""A JSON document as a tree with positions, and a mapping from positions in a string's value to positions in the file."""
 
 import json
 import math
@@ -37,8 +37,8 @@ def path_text(path: JsonPath) -> str:
 class JsonNode:
     """A value with its span. ``value`` is plain JSON (dict, list, str, int, float, bool, None).
 
-    ``fields`` are the values of an object, ``keys`` the spans of its keys, and ``items`` the values of a list. ``faulty`` is
-    whether the text of a scalar has a fault; its value is then a guess or null.
+    For an object, ``fields`` maps its keys to values and ``keys`` maps them to their spans. For a list, ``items`` are its values.
+    ``faulty`` is true if the text of a scalar has a fault; its value is then a guess or null.
     """
 
     value: Any
@@ -64,7 +64,10 @@ class JsonNode:
         return node
 
     def nearest_span(self, path: JsonPath) -> Span:
-        """Return the span of the value at ``path``, or of the innermost existing value that would contain it."""
+        """Return the span of the value at ``path``.
+
+        If that value is missing, return the span of the innermost value that would contain it.
+        """
         node = self
         for part in path:
             below = node.at((part,))
@@ -86,7 +89,10 @@ def _element(items: Sequence[JsonNode], index: int) -> JsonNode | None:
 
 @frozen
 class JsonRead:
-    """Result of reading a JSON text: the tree of the part that could be read (None if nothing could), and the diagnostics."""
+    """Result of reading a JSON text: the tree, and the diagnostics.
+
+    The tree is the part that could be read, or None if nothing could be read.
+    """
 
     root: JsonNode | None
     source: Source
@@ -99,9 +105,9 @@ _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 
 @frozen(slots=False)
 class StringMap:
-    """Maps offsets in the value of a string to offsets in the file, where the string may contain escapes.
+    """Maps offsets in the value of a string to offsets in the file. In the file, the string may contain escapes.
 
-    ``text`` is the whole file, and ``span`` is the span of the string literal with its quotes.
+    ``text`` is the complete file, and ``span`` is the span of the string literal with its quotes.
     """
 
     text: str = field(repr=False)
@@ -109,7 +115,7 @@ class StringMap:
 
     @cached_property
     def _breaks(self) -> tuple[list[int], list[int]]:
-        """Return the ends of escapes: offsets in the value, and the corresponding offsets in the file."""
+        """Return two lists of offsets: where each escape ends in the value, and where it ends in the file."""
         decoded, raw = [0], [self.span.start + 1]
         position, end = self.span.start + 1, self.span.end - 1
         for begin, stop in self._escapes(position, end):
@@ -126,7 +132,10 @@ class StringMap:
             yield at, position
 
     def offset(self, offset: int) -> int:
-        """Return the offset in the file for ``offset`` in the value of the string (for its end: the closing quote)."""
+        """Return the offset in the file for ``offset`` in the value of the string.
+
+        The end of the value corresponds to the closing quote.
+        """
         decoded, raw = self._breaks
         at = bisect_right(decoded, offset) - 1
         return min(raw[at] + offset - decoded[at], self.span.end - 1)
@@ -143,7 +152,7 @@ class StringMap:
         return Edit(self.located(edit.span), text.replace("'", "\\'") if quote == "'" else text)
 
 
-# Reads the scalars of a JSON text (strings, numbers and words), and recognises their usual faults.
+# Reads the scalars of a JSON text (strings, numbers and words), and recognizes their common faults.
 # Each function reads the text at an offset, and returns the value, its end, and a fault with exact edits or None.
 
 CLOSING = {'"': '"', "'": "'", "\u201c": "\u201d", "\u201e": "\u201c", "\u2018": "\u2019"}
@@ -181,7 +190,7 @@ def json_fault(code: str, message: str, start: int, end: int, *hints: str, edits
 
 
 def read_string(text: str, at: int) -> Scalar | None:
-    """Read the string with its opening quote, of any kind, at ``at``. Return None if the string is not closed."""
+    """Read the string whose opening quote is at ``at``; any kind of quote is accepted. Return None if the string is not closed."""
     match = _STRING.match(text, at)
     if match:
         return Scalar(text[at + 1 : match.end() - 1], match.end())
@@ -260,7 +269,7 @@ def read_number(text: str, at: int) -> Scalar:
         return _odd_number(text, at, end)
     if match[1] is None and match[2] is None:
         if end - at > 20 or not -(2**63) <= (value := int(match[0])) < 2**63:
-            message = f"the number {_cut(match[0])} does not fit into 64 bits"
+            message = f"the number {_cut(match[0])} does not fit in 64 bits"
             return Scalar(None, end, json_fault("JSON007", message, at, end, "write it as a string"))
         return Scalar(value, end)
     number = float(match[0]) if end - at <= 1000 else math.inf
@@ -275,7 +284,7 @@ _PLUS = re.compile(r"\+?(-?)(\d*)(?:\.(\d*))?([eE][+-]?\d+)?")
 def _odd_number(text: str, at: int, end: int) -> Scalar:
     word = text[at:end]
     if word.lstrip("+-") in ("NaN", "Infinity"):
-        fault = json_fault("JSON007", f"JSON has no {word}", at, end, "remove it, or write null")
+        fault = json_fault("JSON007", f"{word} is not allowed in JSON", at, end, "remove it, or write null")
         return Scalar(None, end, fault)
     match = _PLUS.fullmatch(word)
     if match is None or not (match[2] or match[3]) or len(word) > 30:
@@ -287,7 +296,7 @@ def _odd_number(text: str, at: int, end: int) -> Scalar:
 
 
 def read_word(text: str, at: int) -> Scalar | None:
-    """Read ``true``, ``false``, ``null``, their names in other languages, or an unquoted word. Return None without a word."""
+    """Read ``true``, ``false``, ``null``, their names in other languages, or an unquoted word. Return None for anything else."""
     match = _WORD.match(text, at)
     if match is None:
         return None
@@ -303,7 +312,7 @@ def read_word(text: str, at: int) -> Scalar | None:
         return _odd_number(text, at, end)
     edit = Edit(Span(at, end), json.dumps(word, ensure_ascii=False))
     message = f"`{_cut(word)}` has no quotes"
-    return Scalar(word, end, json_fault("JSON005", message, at, end, "a text needs double quotes", edits=(edit,)))
+    return Scalar(word, end, json_fault("JSON005", message, at, end, "a string needs double quotes", edits=(edit,)))
 
 
 def _cut(text: str) -> str:

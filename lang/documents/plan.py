@@ -2,8 +2,8 @@
 
 See ``docs/design/gasl.md#the-plan-object``.
 
-The ``commands`` form one script: a TRY block may span several strings. The script is parsed once. Its diagnostics are then placed
-in the strings of the document, with edits that keep the document valid JSON.
+The ``commands`` form one script: a TRY block may span several strings. The script is parsed once. The diagnostics of the script are then
+moved to the strings of the document. Their edits keep the document valid JSON.
 """
 
 import json
@@ -62,7 +62,7 @@ class PlanScript:
     starts: tuple[int, ...] = field(repr=False)
     spans: tuple[Span, ...] = field(repr=False)
     _maps: dict[int, StringMap] = field(factory=dict, init=False, repr=False, eq=False)
-    """The maps of strings by index. A map is created once per string and used for all diagnostics of that string."""
+    """Maps the index of a string to its map of offsets, which is created once and used for all diagnostics of the string."""
 
     @property
     def text(self) -> str:
@@ -74,7 +74,10 @@ class PlanScript:
         return max(0, bisect_right(self.starts, offset) - 1)
 
     def located(self, diagnostic: Diagnostic) -> Diagnostic:
-        """Convert a diagnostic of the script to one of the document: move its span and edits, and add the path to its message."""
+        """Convert a diagnostic of the script to a diagnostic of the document.
+
+        Its span and edits are moved, and the path is added to its message.
+        """
         if diagnostic.span is None or not self.texts:
             return diagnostic
         edits = [self._edit(edit) for edit in diagnostic.edits]
@@ -97,7 +100,10 @@ class PlanScript:
         return Span(start, max(start, end))
 
     def _edit(self, edit: Edit) -> Edit | None:
-        """Return the edit in the document; None if it covers several strings, because it would remove their quotes."""
+        """Convert an edit of the script to an edit of the document.
+
+        Return None if it covers several strings, because it would remove their quotes.
+        """
         number = self.number(edit.span.start)
         begin = self.starts[number]
         if edit.span.end - begin > len(self.texts[number]):
@@ -109,9 +115,9 @@ class PlanScript:
 class Plan:
     """A plan that can be checked and run.
 
-    The spans of ``program`` refer to ``program.source``, the script; ``script`` maps them to the document. The ``why`` of a
-    statement comes from its ``#:`` lines, else from the ``why`` of its item; otherwise it is None, and the ``why`` of the plan
-    applies.
+    The spans of ``program`` refer to ``program.source``, the script; ``script`` maps them to the document. The ``why`` of a statement
+    comes from its ``#:`` lines or, if it has none, from the ``why`` of its item. If both are missing, it is None, and the ``why`` of the
+    plan applies.
     """
 
     plan_id: str
@@ -126,9 +132,8 @@ class Plan:
 class PlanRead:
     """Result of reading a plan. ``plan`` is None if the document is not a plan. A plan may still have faults in its commands.
 
-    ``diagnostics`` are all faults of the document and of its commands, with spans in ``source``, the document. If the document
-    is not a plan, ``draft`` is the part that could be read, or None. The commands of a draft can be checked, so that one check
-    reports all faults.
+    ``diagnostics`` are all faults of the document and of its commands, with spans in ``source``, the document. If the document is not a
+    plan, ``draft`` is the part that could be read, or None. The commands of a draft can be checked too, so one check reports all faults.
     """
 
     plan: Plan | None
@@ -143,7 +148,7 @@ class PlanRead:
 
 
 def read_plan(source: "Source | str | Mapping[str, Any]") -> PlanRead:
-    """Read a plan from JSON text, or from a Python object, which is written as JSON first. Never raises an error for its content."""
+    """Read a plan from JSON text, or from a Python object, which is written as JSON first. Faults in the plan never raise an exception."""
     if isinstance(source, Mapping):
         written = _as_source(source)
         if isinstance(written, Diagnostic):
@@ -210,7 +215,10 @@ def _texts(root: JsonNode) -> tuple[str, ...]:
 
 
 def _with_whys(items: tuple[Item, ...], script: PlanScript, whys: list[str]) -> tuple[Item, ...]:
-    """Set the ``why`` of statements without one to that of the item in which they begin. Recursive, as deep as TRY is nested."""
+    """If a statement has no ``why``, give it the ``why`` of the item in which it begins.
+
+    The recursion is as deep as TRY blocks are nested.
+    """
     made: list[Item] = []
     for item in items:
         if isinstance(item, Statement):
@@ -232,7 +240,7 @@ _CODES = {"unknown": "PLAN002", "missing": "PLAN003", "type": "PLAN004", "value"
 
 
 def _fault(misfit: Misfit, root: JsonNode, source: Source) -> Diagnostic:
-    """Return the diagnostic for a misfit, with hints for the author of a plan."""
+    """Return the diagnostic for a fault in the plan's shape, with hints for the author of the plan."""
     code, message, hints, edits = _CODES[misfit.kind], misfit.message, misfit.hints, misfit.edits
     if not misfit.path:
         code, hints = "PLAN001", ("a plan has plan_id, why and commands",)
@@ -240,7 +248,7 @@ def _fault(misfit: Misfit, root: JsonNode, source: Source) -> Diagnostic:
     elif misfit.path == ("why",) and misfit.kind != "type":
         code, hints = "PLAN005", ("write one line about the purpose of the plan; the history shows it",)
     elif misfit.path == ("plan_id",) and misfit.kind == "missing":
-        hints = ('any text that tells the plan from others, such as a UUID or "plan-001"',)
+        hints = ('any text that distinguishes the plan from others, such as a UUID or "plan-001"',)
         edits = _with_id(root, source)
     elif misfit.kind == "unknown" and not any("did you mean" in hint for hint in hints):
         hints = ("remove it", *hints)
@@ -250,7 +258,7 @@ def _fault(misfit: Misfit, root: JsonNode, source: Source) -> Diagnostic:
 
 
 def _apart(found: Sequence[Misfit]) -> list[Misfit]:
-    """Leave out missing keys that are present under a misspelt name: the misspelling is reported already."""
+    """Omit missing keys that are present under a misspelt name, because the misspelling is already reported."""
     meant = {
         (*misfit.path[:-1], key)
         for misfit in found
@@ -269,7 +277,7 @@ def _with_id(root: JsonNode, source: Source) -> tuple[Edit, ...]:
 
 
 def _blank(root: JsonNode) -> list[Diagnostic]:
-    """Return the faults that the JSON Schema does not express: a ``why`` or commands that consist only of blanks."""
+    """Return the faults that the JSON Schema can't express. Such a fault is a ``why`` or a command that consists only of white space."""
     found = []
     if (why := root.fields.get("why")) is not None and isinstance(why.value, str) and why.value.isspace():
         hint = "write one line about the purpose of the plan; the history shows it"
@@ -305,19 +313,19 @@ class _Strict(BaseModel):
 
 
 class CommandModel(_Strict):
-    """A command and why it is there."""
+    """A command and its rationale."""
 
     command: str = Field(description="A single GASL command.", min_length=1)
     why: str = Field(default="", description="A brief, one-line rationale for this command.")
 
 
 class ConfigModel(_Strict):
-    """When a plan stops."""
+    """Which results stop a plan."""
 
     stop_on_error: bool = Field(
         default=True, description="Stop after a command that ends with error, binding_failure or schema_mismatch."
     )
-    continue_on_empty: bool = Field(default=False, description="Go on after a command that finds nothing.")
+    continue_on_empty: bool = Field(default=False, description="Continue after a command that finds nothing.")
 
 
 class PlanModel(_Strict):
@@ -335,4 +343,4 @@ class PlanModel(_Strict):
             max_length=MAX_COMMANDS,
         ),
     ]
-    config: ConfigModel = Field(default=ConfigModel(), description="When the plan stops.")
+    config: ConfigModel = Field(default=ConfigModel(), description="Which results stop the plan.")

@@ -1,6 +1,6 @@
-"""Checks a plan or a seed, as a JSON document, against a pydantic model, and reports faults with paths and positions.
+"""Checks a JSON document (a plan, a seed or an evaluation) against a pydantic model; reports faults with their positions.
 
-The pydantic model is the only description of the shape. Its JSON Schema is given to language models and clients.
+The pydantic model is the only description of the shape. Language models and clients receive the JSON Schema of the model.
 """
 
 import json
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from ..diagnostic import Edit, nearest
+from ..diagnostic import Edit, is_slip, nearest
 from ..source import Span
 from .json_tree import JsonNode, JsonPath, path_text
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _MOST = 100
-"""Maximum number of misfits that are reported. If a document has more, they usually have one common cause."""
+"""Maximum number of reported faults in the shape. If a document has more, they usually have one common cause."""
 
 
 @frozen
 class Misfit:
     """A fault in the shape of a document.
 
-    ``kind``: "unknown" key, "missing" key, wrong "type", or another fault of a "value".
+    ``kind`` is "unknown" or "missing" for a key, "type" for a value of a wrong type, "value" for any other faulty value.
     """
 
     kind: str
@@ -36,7 +36,7 @@ class Misfit:
 
 
 def json_schema(model: "type[BaseModel]") -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of the model, without titles that only repeat the names of fields."""
+    """Return the JSON Schema (draft 2020-12) of the model, without titles that only repeat field names."""
     schema = model.model_json_schema()
     objects = [schema, *schema.get("$defs", {}).values()]
     for described in (field for object_ in objects for field in object_.get("properties", {}).values()):
@@ -54,9 +54,9 @@ def fitted(
 ) -> tuple[bool, list[Misfit]]:
     """Return whether a document has the model's shape, and the faults in source order.
 
-    ``root`` may be a part of a document, at the path ``within``: paths in messages then begin with ``within``. If a part is not
-    valid JSON, the parser has already reported it: the document does not have the shape, and this function reports nothing.
-    With ``filling``, an unknown key may be matched with the only missing key, even if their names are not similar.
+    ``root`` may be a part of a document, at the path ``within``: paths in messages then begin with ``within``. If a part is not valid
+    JSON, the document does not have the shape. The parser has already reported this fault, so this function does not report it. If
+    ``filling`` is true, an unknown key may be matched with the only missing key, even if their names are not similar.
     """
     from pydantic import ValidationError
 
@@ -72,7 +72,7 @@ def fitted(
         path, branch = _path_of(fault["loc"], shape)
         node = root.at(path)
         if branch == "str" and node is not None and isinstance(node.value, dict):
-            continue  # the branch for objects in "a text or an object" reports the fault
+            continue  # the branch for objects in "a string or an object" reports the fault
         if node is not None and node.faulty:
             continue  # the parser has reported the fault
         if path not in made and len(made) < _MOST:
@@ -82,7 +82,7 @@ def fitted(
 
 
 def _path_of(loc: Sequence[str | int], shape: "_Shape") -> tuple[tuple[str | int, ...], str]:
-    """Return pydantic's location without the names of the branches of unions, and the last of these names."""
+    """Return the path of pydantic's location, and the name of the last union branch in it. Names of branches are not part of the path."""
     path: list[str | int] = []
     branch = ""
     current = shape.root
@@ -96,7 +96,7 @@ def _path_of(loc: Sequence[str | int], shape: "_Shape") -> tuple[tuple[str | int
     return tuple(path), branch
 
 
-_KINDS = {"string_type": "a text", "bool_type": "true or false", "list_type": "a list", "model_type": "an object",
+_KINDS = {"string_type": "a string", "bool_type": "true or false", "list_type": "a list", "model_type": "an object",
           "dict_type": "an object", "int_type": "a whole number", "float_type": "a number"}  # fmt: skip
 
 
@@ -122,22 +122,22 @@ def _misfit(fault: Mapping[str, Any], path: tuple[str | int, ...], root: JsonNod
     wanted = _KINDS.get(kind)
     if wanted is None:
         return Misfit("value", path, f"{where}: {str(fault['msg'])[:1].lower()}{str(fault['msg'])[1:]}", span)
-    if path and isinstance(path[-1], int) and wanted in ("a text", "an object") and shape.is_union(path):
-        wanted = "a text, or an object"
+    if path and isinstance(path[-1], int) and wanted in ("a string", "an object") and shape.is_union(path):
+        wanted = "a string or an object"
     edits = _type_edits(value, wanted, node)
     hints = (f"write `{edits[0].text}`",) if len(edits) == 1 else ()
     return Misfit("type", path, f"{where} must be {wanted}, not {_kind(value)}", span, hints, edits)
 
 
 def _type_edits(value: Any, wanted: str, node: JsonNode | None) -> tuple[Edit, ...]:
-    """Return the edits that give the value that is certainly meant: true for ``"true"``, a list of one for a single text."""
+    """Return the edits that write the intended value, such as true for ``"true"``, or a list with one element for a single string."""
     if node is None:
         return ()
     if wanted == "true or false" and isinstance(value, str) and value.strip().lower() in ("true", "false"):
         return (Edit(node.span, value.strip().lower()),)
     if wanted == "a list" and isinstance(value, str):
         return (Edit(Span(node.start, node.start), "["), Edit(Span(node.end, node.end), "]"))
-    if wanted == "a text" and isinstance(value, int) and not isinstance(value, bool):
+    if wanted == "a string" and isinstance(value, int) and not isinstance(value, bool):
         return (Edit(node.span, json.dumps(str(value))),)
     return ()
 
@@ -149,8 +149,10 @@ def _unknown(path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Mi
     # A key that does not allow the value is not meant: `confidence: 0.9` is not a misspelt `config`.
     free = [key for key in known if parent is None or key not in parent.fields]
     near = nearest(str(path[-1]), [key for key in free if node is None or shape.may_hold(known[key], node.value)])
-    # A missing key is likely if only this key allows the value. Its name is not similar, so it is only a hint, without an edit.
-    like = near or (_filling(path, parent, shape) if shape.filling and parent is not None else None)
+    # Two other keys are named in a hint, without an edit: a key that differs only by a typing error but does not allow the
+    # value, as in `command: "..."`; and the only missing key that allows the value.
+    slip = next((key for key in free if is_slip(str(path[-1]), key)), None)
+    like = near or slip or (_filling(path, parent, shape) if shape.filling and parent is not None else None)
     hints = [f"did you mean `{like}`?"] if like else []
     hints.append(f"allowed keys: {', '.join(map(str, known))}")
     edits = (Edit(span, json.dumps(near)),) if near else ()
@@ -158,7 +160,10 @@ def _unknown(path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Mi
 
 
 def _filling(path: Sequence[str | int], parent: JsonNode, shape: "_Shape") -> str | None:
-    """Return the missing key for which the unknown key at ``path`` was written, if only this pair is possible."""
+    """Return the missing key that was probably meant by the unknown key at ``path``.
+
+    Return None unless only this pair of keys is possible.
+    """
     known = shape.fields_around(path)
     strangers = [key for key in parent.fields if key not in known]
     missing = [key for key in shape.needed_around(path) if key not in parent.fields]
@@ -181,7 +186,7 @@ class _Shape:
         return path_text((*self.within, *path))
 
     def is_union(self, path: Sequence[str | int]) -> bool:
-        """Return whether values of several kinds are allowed at ``path``."""
+        """Return whether the schema at ``path`` is a union, which allows values of several kinds."""
         current = self.root
         for part in path:
             current = self.below(current, part)
@@ -196,7 +201,7 @@ class _Shape:
         return found
 
     def object_in(self, current: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the schema to which a reference, or the reference in a union, refers; without a reference, ``current``."""
+        """Return the schema that ``current`` refers to, directly or in one branch of a union. Return ``current`` if it has no reference."""
         for choice in (current, *current.get("anyOf", ())):
             if "$ref" in choice:
                 found: Mapping[str, Any] = self.root.get("$defs", {}).get(choice["$ref"].rsplit("/", 1)[-1], {})
@@ -249,4 +254,4 @@ def _kind(value: Any) -> str:
         return "null" if value is None else "true" if value else "false"
     if isinstance(value, int | float):
         return "a number"
-    return "a text" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"
+    return "a string" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"

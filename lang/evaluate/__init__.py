@@ -1,1 +1,1 @@
-"""Evaluation of conditions, expressions and seeds. Each has an interpreter as the reference, and a faster code generator."""
+"""Evaluation of conditions, expressions and seeds. Each of these has an interpreter as the reference, and a faster code generator."""

@@ -1,7 +1,7 @@
-"""Parses text checks, such as ``words:10..40`` or ``regex:PATTERN``. The run applies them to answers.
+"""Parses text checks, such as ``words:10..40`` or ``regex:PATTERN``. A run applies these checks to answers.
 
-Checks are untrusted. Therefore patterns use RE2, and the size of a compiled pattern is limited, so that the time of a search
-depends only on the text.
+Checks are untrusted. Therefore patterns use RE2, and the size of a compiled pattern is limited. The time of a search then depends only on
+the text.
 """
 
 import json
@@ -52,9 +52,9 @@ def compiled(text: str) -> Any:
 
 
 def too_large_in(schema: Any) -> str:
-    """Return the pattern at which the total size of a schema's patterns exceeds the limit; "" if it stays within the limit.
+    """Return the first pattern of a schema with which the sum of the patterns' sizes exceeds the limit; "" if there is none.
 
-    The limit is needed because engines compile a part that is repeated n times n times; a timeout for searches does not help.
+    The limit is needed because engines compile ``x{n}`` to n copies of ``x``; a timeout for searches does not prevent this.
     """
     size, waiting = 0, [schema]
     while waiting:
@@ -76,7 +76,7 @@ def _size(text: str) -> int:
     try:
         return int(compiled(text).programsize)
     except PatternError:  # a schema may use look-around, which RE2 lacks: return the maximum size
-        return len(text) * prod(max(1, int(least)) for least in _REPEATED.findall(text))
+        return len(text) * prod(max(1, int(count)) for count in _REPEATED.findall(text))
 
 
 FORMS: Mapping[str, str] = {
@@ -89,11 +89,12 @@ FORMS: Mapping[str, str] = {
     "paragraphs": "paragraphs:MIN..MAX",
     "json": "json",
     "schema": "schema:{...}",
+    "expr": "expr:EXPRESSION",
 }
-"""The written form of each kind of check."""
+"""Maps each kind of check to its notation."""
 
 MOST = 20
-"""Maximum number of checks of one answer."""
+"""Maximum number of checks for one answer."""
 _LONGEST = 10_000
 """Maximum number of characters of a check."""
 _SHOWN = 80
@@ -102,13 +103,14 @@ _AS_IT_IS = ("regex", "not-regex", "contains")
 """The kinds of checks in which white space is significant."""
 _RANGE = re.compile(r"\s*(?P<low>[0-9]{1,9})?\s*(?P<dots>\.\.)?\s*(?P<high>[0-9]{1,9})?\s*")
 _OTHERWISE = re.compile(r"\s*([0-9]{1,9})\s*(?:[-,:.\u2013\u2014\u2026]|to|\.\.\.)\s*([0-9]{1,9})\s*")
-_SMALLER = "repeat smaller parts, or fewer times"
+_SMALLER = "make the repeated parts of the pattern smaller, or lower the number of repetitions"
 _ALSO_CALLED = {
     **dict.fromkeys(("re", "match", "matches", "pattern"), "regex"),
     **dict.fromkeys(("not", "notregex", "no-regex", "not-match", "not_regex"), "not-regex"),
     **dict.fromkeys(("has", "include", "includes", "text"), "contains"),
     **dict.fromkeys(("chars", "characters", "len", "size"), "length"),
     **dict.fromkeys(("json-schema", "json_schema", "jsonschema"), "schema"),
+    **dict.fromkeys(("expression", "eval", "assert"), "expr"),
 }
 
 
@@ -124,10 +126,10 @@ class CheckError(KnotworkError, ValueError):
 
 @frozen
 class Check:
-    """A parsed check. ``kind`` is a key of ``FORMS``; ``written`` is the whole text of the check.
+    """A parsed check. ``kind`` is a key of ``FORMS``; ``written`` is the complete text of the check.
 
-    ``text`` is the pattern, or the text that an answer must contain. ``low`` and ``high`` are the inclusive bounds of a range (None:
-    unbounded). ``pattern`` is the pattern compiled for UTF-8, ``schema`` is the JSON Schema.
+    ``text`` is the pattern, or the text that an answer must contain. ``low`` and ``high`` are the inclusive bounds of a range; None means
+    unbounded. ``pattern`` is the pattern, compiled for UTF-8. ``schema`` is the JSON Schema, ``expression`` the parsed expression.
     """
 
     kind: str
@@ -137,14 +139,15 @@ class Check:
     high: int | None = None
     pattern: Any = field(default=None, eq=False, repr=False)
     schema: Mapping[str, Any] = field(factory=dict, repr=False)
+    expression: Any = field(default=None, eq=False, repr=False)
 
 
 def read_check(written: str) -> Check:
     """Parse a check. Raises ``CheckError``."""
     if not isinstance(written, str):
-        raise CheckError(f"a check is a text, not {type(written).__name__}", _forms())
+        raise CheckError(f"a check must be a string, not {type(written).__name__}", _forms())
     if len(written) > _LONGEST:
-        raise CheckError(f"a check of {len(written):,} characters is too long", f"at most {_LONGEST:,}")
+        raise CheckError(f"a check of {len(written):,} characters is too long", f"the maximum is {_LONGEST:,}")
     kind, colon, rest = written.partition(":")
     kind = kind.strip()
     if kind not in FORMS:
@@ -153,7 +156,7 @@ def read_check(written: str) -> Check:
         )
     if kind == "json":
         if rest.strip():
-            raise CheckError("json takes no value", "write json; for a form write schema:{...}")
+            raise CheckError("json takes no value", "write json; to check the structure, write schema:{...}")
         return Check(kind, written)
     if not rest.strip():
         raise CheckError(f"{kind} needs a value", f"write {FORMS[kind]}")
@@ -162,7 +165,9 @@ def read_check(written: str) -> Check:
     if kind == "contains":
         return Check(kind, written, rest)
     if kind == "schema":
-        return Check(kind, written, rest, schema=_schema(rest))
+        return Check(kind, written, rest, schema=read_schema(rest))
+    if kind == "expr":
+        return Check(kind, written, rest.strip(), expression=_expression(rest.strip()))
     low, high = _bounds(kind, rest)
     return Check(kind, written, rest.strip(), low, high)
 
@@ -172,7 +177,7 @@ def _forms() -> str:
 
 
 def _suggested_check(kind: str, rest: str, colon: bool) -> tuple[str, str]:
-    """Return the hint for an unknown kind of check, and the check that was meant if that can be parsed, else ""."""
+    """Return the hint for an unknown kind of check, and the check that was meant ("" if this is unclear or can't be parsed)."""
     like = _ALSO_CALLED.get(kind) or nearest(kind, FORMS)
     if like is None:
         return _forms(), ""
@@ -202,15 +207,28 @@ def _bounds(kind: str, text: str) -> tuple[int | None, int | None]:
     return least, most
 
 
+def _expression(text: str) -> Any:
+    from ..parse.expr import parse_expr
+
+    read = parse_expr(text)
+    fault = next((each for each in read.diagnostics if each.severity == "error"), None)
+    if read.expr is None or fault is not None:
+        message = fault.message if fault is not None else "it can't be read"
+        hint = fault.hints[0] if fault is not None and fault.hints else "such as expr:len(answer['items']) > 2"
+        raise CheckError(f"the expression {text[:80]!r} has an error: {message}", hint)
+    return read.expr
+
+
 def _pattern(text: str) -> Any:
     try:
         return compiled(text)
     except PatternError as error:
-        hint = _SMALLER if error.is_large else "patterns are RE2's: no look-around and no back-references"
+        hint = _SMALLER if error.is_large else "patterns use RE2 syntax, without look-around or back-references"
         raise CheckError(str(error), hint) from None
 
 
-def _schema(text: str) -> dict[str, Any]:
+def read_schema(text: str) -> dict[str, Any]:
+    """Return a JSON Schema written as JSON. Raises ``CheckError`` if it is invalid or refers to what it does not contain."""
     example = 'for example schema:{"type": "object", "required": ["name"]}'
     try:
         schema = json.loads(text)
@@ -218,7 +236,7 @@ def _schema(text: str) -> dict[str, Any]:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise CheckError(f"the schema can't be read as JSON: {why}", example) from None
     if not isinstance(schema, dict):
-        raise CheckError("a JSON Schema is an object", example)
+        raise CheckError("the JSON Schema must be an object", example)
     if large := too_large_in(schema):
         raise CheckError(f"the pattern {large[:80]!r} in the schema is too large", _SMALLER)
     from jsonschema import Draft202012Validator
@@ -235,13 +253,16 @@ def _schema(text: str) -> dict[str, Any]:
     if lost := _lost_reference(schema):
         raise CheckError(
             f"the schema refers to {lost[:80]!r}, which it does not contain",
-            "define it under $defs; nothing is downloaded",
+            "define it under $defs; external schemas are not downloaded",
         )
     return schema
 
 
 def _lost_reference(schema: Mapping[str, Any]) -> str:
-    """Return the first reference of the schema that is external or can't be resolved, or "". With it no answer would be valid."""
+    """Return the first reference in the schema that is external or can't be resolved, or "".
+
+    With such a reference, every answer is invalid.
+    """
     from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012

@@ -1,1 +1,1 @@
-"""The lints: checks of parsed texts. Each language has its own package, based on the common ``framework``."""
+"""The lints: checks of parsed text. Each language has its own package, based on the common ``framework``."""

@@ -1,4 +1,4 @@
-"""The common framework for the lints of all languages: registration, context, suggestions for names, ignore comments, sorting."""
+"""The common lint framework of all languages: registration, context, suggestions for names, ignore comments, sorting."""
 
 import math
 import re
@@ -18,7 +18,7 @@ C = TypeVar("C")
 
 @frozen
 class Lint(Generic[C]):
-    """The check for one code. ``needs_all_steps``: the lint is skipped if some steps of the text could not be read."""
+    """The check for one code. If ``needs_all_steps`` is true, its diagnostics are valid only if all steps could be read."""
 
     code: str
     find: Callable[[C], Iterable[Diagnostic]]
@@ -26,7 +26,10 @@ class Lint(Generic[C]):
 
 
 class Lints(Generic[C]):
-    """The lints of a language in the order of definition. The decorator ``@lint("CODE")`` adds a function as a lint."""
+    """The lints of a language, in the order in which they are defined.
+
+    The decorator ``@lint("CODE")`` registers a function as a lint.
+    """
 
     def __init__(self) -> None:
         self.all: list[Lint[C]] = []
@@ -49,14 +52,14 @@ class Lints(Generic[C]):
 
 
 _MOST = 50
-"""Maximum number of different unknown names looked up in one check. A text with more of them usually has a single cause."""
+"""Maximum number of different unknown names looked up in one check. If a text has more of them, they usually have a single cause."""
 
 
 @define(eq=False)
 class Suggestions:
     """The suggestions for unknown names in one check.
 
-    ``names`` is the maximum number of known names compared in all look-ups together. ``near`` finds a similar name among known names.
+    All look-ups together compare at most ``names`` known names. ``near`` is the function that finds the most similar name.
     """
 
     names: float = math.inf
@@ -70,7 +73,7 @@ class Suggestions:
         return len(self._asked) >= _MOST or self._looked_at >= self.names
 
     def find(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant, or None. It is always None after too many names were looked up."""
+        """Return the known name that was most likely meant, or None. Always None after too many look-ups."""
         if self.has_enough:
             return None
         key = (name, id(known))
@@ -87,19 +90,19 @@ class LintContext:
     _suggestions: Suggestions = field(factory=Suggestions, init=False, eq=False, repr=False)
 
     def severity(self, code: str) -> Severity:
-        """Return the severity that the catalogue gives ``code``."""
+        """Return the severity of ``code`` in the catalogue."""
         return RULES[code].severity
 
     def diagnostic(
         self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:  # fmt: skip
-        """Return a diagnostic, by default with the catalogue's severity. Without a place in a text the diagnostic has no edits."""
+        """Return a diagnostic; its default severity is that of the catalogue. A diagnostic without a place in a text has no edits."""
         kept = tuple(edits) if span is not None and span != NOWHERE else ()
         return Diagnostic(code, severity or self.severity(code), message, span, tuple(filter(None, hints)), kept)
 
     def suggestion(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant, or None. It is always None after too many names were looked up."""
+        """Return the known name that was most likely meant, or None. Always None after too many look-ups."""
         return self._suggestions.find(name, known)
 
     @property
@@ -108,10 +111,10 @@ class LintContext:
         return self._suggestions.has_enough
 
 
-# An ignore comment ``# knotwork: ignore[CODE]`` above a step or a command silences the diagnostics with this code there, in every
-# language. Several codes are separated by commas; without brackets all codes are silenced. Other comments between the comment and
-# its target are allowed, a blank line is not. Syntax errors can't be silenced, because the text can't run. Other diagnostics of
-# a step or command that could not be read can be silenced.
+# An ignore comment ``# knotwork: ignore[CODE]`` above a step or a command silences the diagnostics of that step or command with
+# this code. This holds for every language. Several codes are separated by commas; without brackets all codes are silenced.
+# Other comments between the comment and its target are allowed, a blank line is not. Syntax errors can't be silenced, because
+# the text can't run. Other diagnostics of a step or command that could not be read can be silenced.
 
 _IGNORE = re.compile(r"#[ \t]*knotwork:[ \t]*ignore\b[ \t]*(?:\[(?P<codes>[^\[\]]*)\])?")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
@@ -119,11 +122,11 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 @frozen
 class Commented:
-    """How a language uses ignore comments.
+    """Describes how ignore comments are used in a language.
 
-    ``noun`` is the word for the targets of comments, ``code`` is the rule that reports a comment that silences nothing.
-    ``is_comment`` says whether an item is a comment, ``is_trailing`` whether a comment follows its target on the same line;
-    ``blocks`` returns the lists of items inside an item.
+    ``noun`` is the word for the items that comments apply to. ``code`` is the rule that reports comments without effect. ``is_comment``
+    tests whether an item is a comment. ``is_trailing`` tests whether a comment follows its target on the same line. ``blocks`` returns the
+    lists of items inside an item.
     """
 
     noun: str
@@ -135,7 +138,7 @@ class Commented:
 
 @define
 class _Ignore:
-    """An ignore comment: its codes (none means all codes), its target, and the codes that the comment has silenced."""
+    """An ignore comment: its codes, its target, and the codes that it has silenced. A comment without codes silences all codes."""
 
     span: Span
     codes: tuple[str, ...]
@@ -150,7 +153,7 @@ class _Ignore:
 def silence(
     items: Sequence[Node], text: str, found: Iterable[Diagnostic], language: Commented, context: LintContext
 ) -> list[Diagnostic]:
-    """Return ``found`` without the silenced diagnostics, with a diagnostic for each comment that silences nothing."""
+    """Return ``found`` without the silenced diagnostics. For each comment that silences nothing, a diagnostic is added."""
     if "knotwork:" not in text:
         return list(found)
     finder = _Finder(text, language, items[-1].span.end if items else 0)
@@ -166,7 +169,7 @@ def sorted_with(
     parsed: Sequence[Diagnostic], found: Iterable[Diagnostic], items: Sequence[Node], text: str, language: Commented,
     context: LintContext,
 ) -> list[Diagnostic]:  # fmt: skip
-    """Return the parser's diagnostics and the lints' diagnostics ``found``, in source order, without silenced diagnostics.
+    """Return the diagnostics of the parser and of the lints (``found``) in source order. Silenced diagnostics are omitted.
 
     The parser's errors cannot be silenced.
     """
@@ -182,7 +185,7 @@ class _Finder:
     text: str
     language: Commented
     last: int
-    """The end of the last item of the whole text."""
+    """The end of the last item of the complete text."""
     ignores: list[_Ignore] = field(factory=list)
     by_start: dict[int, list[_Ignore]] = field(factory=dict)
 
@@ -217,7 +220,7 @@ class _Finder:
             self._is_unread(previous.span.end, len(self.text), pending)
 
     def _is_unread(self, start: int, stop: int, pending: list[_Ignore]) -> bool:
-        """Return whether text that could not be read begins right after ``start``. It then becomes the target of ``pending``."""
+        """Return whether unreadable text begins right after ``start``. If so, this text becomes the target of the comments ``pending``."""
         between = self.text[start : max(start, stop)]
         if not between.strip() or _BLANK_LINE.match(between.lstrip(" \t\r")):
             return False
@@ -255,17 +258,19 @@ def _unused(ignore: _Ignore, language: Commented, context: LintContext) -> list[
         return []
     if ignore.target is None:
         message = f"this ignore comment is not above a {language.noun}"
-        return [context.diagnostic(code, message, span, f"move it directly above the {language.noun} that it is for")]
+        return [
+            context.diagnostic(code, message, span, f"move it directly above the {language.noun} to which it applies")
+        ]
     if ignore.is_unread:
         return []  # the target could not be read, so the lints did not check it
     if not ignore.codes:
-        message = "this ignore comment silences nothing"
+        message = "this ignore comment has no effect"
         return [] if ignore.used else [context.diagnostic(code, message, span, "remove it")]
     found = []
     for each in ignore.codes:
         if each not in RULES:
             found.append(context.diagnostic(code, f"unknown rule `{each}`", span, "remove it"))
         elif each not in ignore.used:
-            message = f"this comment silences nothing: no diagnostic here has the code {each}"
+            message = f"this comment has no effect: no diagnostic here has the code {each}"
             found.append(context.diagnostic(code, message, span, f"remove {each}"))
     return found

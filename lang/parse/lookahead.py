@@ -1,6 +1,6 @@
 """Possible continuations of a text: the parser states after the text, the terminals allowed next, and the shortest completion.
 
-An ``Automaton`` follows the states of a parser that Lark built. It stores no values, so it builds no nodes and calls no
+An ``Automaton`` follows the states of a parser that Lark built. An ``Automaton`` stores no values, so it builds no nodes and calls no
 callbacks. This module does not split text into tokens: the engine of a language passes its lexer's tokens to a ``Follower``.
 """
 
@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice, product
 
 # Python's only parser of regular expressions. The module has no public name: the old name, sre_parse, is deprecated. Lark uses
-# the same private module. tests/lang/test_ahead.py fails if the module changes.
+# the same private module. tests/lang/parse/test_lookahead.py fails if the module changes.
 from re import _constants, _parser
 from typing import Any, TypeAlias
 
@@ -29,8 +29,8 @@ _Item: TypeAlias = tuple[str, tuple[str, ...], int]
 
 _END = "$END"
 _MOST_SPELLINGS = 40
-# Texts that are tried as samples of terminals. After ANY, in a condition on paths, a field must begin with node or edge, as in
-# node.x; in other conditions it may.
+# Strings that are tried as samples of terminals. The sample ``node.x`` is needed, because after ANY a field must begin with
+# node or edge.
 _PROBES = (
     "x",
     "node.x",
@@ -53,10 +53,10 @@ _PROBES = (
 
 
 class NoSecondLook:
-    """Replaces the lexer that Lark uses after a failure to find a token that would match in another state.
+    """Replaces a lexer of Lark. After a failure, Lark uses this lexer to look for a token that would match in another state.
 
-    Lark's error would name that token. Our messages do not use such names, and each search takes time proportional to the rest
-    of the text.
+    Lark's error would name that token. Our messages do not use such names, and each search would take time proportional to the
+    rest of the text.
     """
 
     def next_token(self, state: Any, parser_state: Any) -> Token:
@@ -67,7 +67,7 @@ class NoSecondLook:
 def lexer_state(text: str, start: int, stop: int) -> LexerState:
     """Return the state of a lexer that reads ``[start, stop)`` of ``text``.
 
-    The state gets a new line counter: Lark's default would count the lines of all text before each range.
+    The state gets a new line counter, because Lark's own counter would count the lines of all text before the range.
     """
     counter = LineCounter("\n")  # type: ignore[no-untyped-call]
     counter.char_pos = start
@@ -85,7 +85,10 @@ class Met:
 
 @define(eq=False)
 class Follower:
-    """Takes tokens like Lark's parser, but stores only the parser states. Lark's lexer asks the follower for the current state."""
+    """Accepts the same tokens as Lark's parser, but stores only the parser states.
+
+    Lark's lexer asks the follower for the current state.
+    """
 
     automaton: "Automaton"
     states: list[int]
@@ -93,7 +96,7 @@ class Follower:
 
     @property
     def parser_state(self) -> "Follower":
-        """Return the follower itself. With this attribute, a follower can replace Lark's interactive parser in an engine."""
+        """Return the follower itself. Engines use this attribute, so a follower can replace Lark's interactive parser."""
         return self
 
     @property
@@ -102,13 +105,13 @@ class Follower:
         return self.states[-1]
 
     def feed_token(self, token: Token, is_end: bool = False) -> None:
-        """Take a token. Raises Lark's ``UnexpectedToken`` if it is not allowed here."""
+        """Update the states for a token. Raises Lark's ``UnexpectedToken`` if the token is not allowed here."""
         if not self.automaton.push(self.states, token.type):
             raise UnexpectedToken(token, set())  # type: ignore[no-untyped-call]
         self.met.append(Met(token.type, token.start_pos or 0, token.end_pos or 0))
 
     def over(self, thread: LexerThread) -> "Follower | None":
-        """Take all tokens of a lexer and return the follower; return None if a token is unknown or not allowed."""
+        """Update the states for all tokens of a lexer, and return the follower; None if a token is unknown or not allowed."""
         try:
             for token in thread.lex(self):  # type: ignore[no-untyped-call]
                 self.feed_token(token)
@@ -118,9 +121,10 @@ class Follower:
 
 
 class Automaton:
-    """The states of a parser built by Lark."""
+    """The states of a parser built by Lark. ``samples`` maps terminals to the samples that the builder accepts in most places."""
 
-    def __init__(self, lark: Lark) -> None:
+    def __init__(self, lark: Lark, samples: Mapping[str, str] | None = None) -> None:
+        self._samples = samples or {}
         # The states come from Lark's own interactive parser; no text is read.
         table = lark.parse_interactive("", start=lark.options.start[0]).parser_state.parse_conf.parse_table
         self._table: Mapping[int, Mapping[str, tuple[Any, Any]]] = table.states
@@ -130,11 +134,14 @@ class Automaton:
         self._patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in lark.terminals}
 
     def follower(self, start: str, behind: States | None = None) -> Follower:
-        """Return a follower at the beginning of a text, or one that continues from the states ``behind`` after earlier text."""
+        """Return a follower at the beginning of a text.
+
+        If the parser states ``behind`` after earlier text are given, the follower continues from them.
+        """
         return Follower(self, [self._starts[start]] if behind is None else list(behind))
 
     def push(self, states: list[int], terminal: str) -> bool:
-        """Take ``terminal`` and return True; return False if the terminal is not allowed. ``states`` is then undefined."""
+        """Update ``states`` for ``terminal``, and return whether it is allowed. If it is not, ``states`` is undefined."""
         while True:
             action = self._table[states[-1]].get(terminal)
             if action is None:
@@ -154,7 +161,7 @@ class Automaton:
         return [name for name in (*self._patterns, _END) if name in found]
 
     def after(self, states: States, *terminals: str) -> States | None:
-        """Return the states after ``terminals`` were read too, or None if one of these terminals is not allowed."""
+        """Return the states after ``terminals`` have been read, or None if one of these terminals is not allowed."""
         moved = list(states)
         return tuple(moved) if all(self.push(moved, name) for name in terminals) else None
 
@@ -162,7 +169,7 @@ class Automaton:
         return (name in self._patterns or name == _END) and self.push(list(states), name)
 
     def ending(self, states: States) -> list[str]:
-        """Return the fewest terminals that complete the text. Every item of a state leads to a completion."""
+        """Return a short sequence of terminals that completes the text. Every item of a state leads to a completion."""
         found: list[str] = []
         stack = list(states)
         while True:
@@ -203,7 +210,7 @@ class Automaton:
 
     @cached_property
     def _kernels(self) -> Mapping[int, tuple[_Item, ...]]:
-        """Map each state to its items. Lark's tables lack them, so they are recomputed from the start states (LR(0))."""
+        """Map each state to its LR(0) items. Lark's tables do not contain the items, so they are computed again from the start states."""
         by_origin: dict[str, list[tuple[str, ...]]] = {}
         for origin, symbols in self._rules:
             by_origin.setdefault(origin, []).append(symbols)
@@ -226,11 +233,11 @@ class Automaton:
                     waiting.append((action[1], tuple(dict.fromkeys(items))))
         return found
 
-    # Spellings of terminals
+    # Forms of terminals
 
     @cached_property
     def spellings(self) -> Mapping[str, tuple[str, ...]]:
-        """Map each keyword and sign to its spellings in the grammar file; terminals with more than 40 spellings are left out."""
+        """Map each keyword and symbol to the forms that the grammar file allows. Terminals with more than 40 forms are omitted."""
         found = {}
         for name, pattern in self._patterns.items():
             texts = list(islice(_texts_of(_parser.parse(pattern)), _MOST_SPELLINGS + 1))
@@ -248,7 +255,7 @@ class Automaton:
                 found[name] = (
                     max(fitting[:2], key=len, default="") if fitting[:2] == ["x", "node.x"] else "".join(fitting[:1])
                 )
-        return found
+        return {**found, **self._samples}
 
 
 def _is_one_more(item: _Item) -> bool:
@@ -270,7 +277,10 @@ _BLANKS = frozenset(" \t\r\n\f")
 
 
 def _texts_of(pattern: Any) -> Iterator[str]:
-    """Yield the texts that match a parsed pattern, with as few blanks as possible; nothing if a part has too many texts."""
+    """Yield the strings that match a parsed pattern, with as few spaces as possible.
+
+    Yield none if a part of it matches too many strings.
+    """
     parts: list[list[str]] = []
     for kind, argument in pattern:
         texts = list(islice(_of_part(kind, argument), _MOST_SPELLINGS + 1))

@@ -20,10 +20,10 @@ from ..trees import Node
 
 @frozen
 class Fault:
-    """A fault. If ``accepted``, the lenient parser applies the edits and reports the diagnostic as a warning.
+    """A fault in a text. If ``accepted``, the lenient parser applies the edits and reports the diagnostic as a warning.
 
-    ``supposed`` are edits that are not offered, because the text may have another meaning. Parsing continues as if these edits
-    had been made, so that later faults are found too.
+    ``supposed`` are edits that are not offered, because the text may have another meaning. Parsing continues as if they had
+    been applied. Therefore, later faults are found too.
     """
 
     diagnostic: Diagnostic
@@ -55,13 +55,16 @@ def fault(
     edits: tuple[Edit, ...] = (),
     accepted: bool = False,
 ) -> Fault:
-    """Return a fault with an error at ``[start, end)``. Without ``edits``, ``accepted`` has no effect."""
+    """Return a fault with an error at ``[start, end)``. The fault is accepted only if ``accepted`` is true and there are ``edits``."""
     diagnostic = Diagnostic(code, "error", message, Span(start, end), tuple(hint for hint in hints if hint), edits)
     return Fault(diagnostic, accepted and bool(edits))
 
 
 class Unbuildable(Exception):
-    """Raised for text that matches a grammar but cannot become a node: deep nesting, a number out of range, an invalid escape."""
+    """Raised for text that matches a grammar but cannot become a node.
+
+    Reasons are deep nesting, numbers out of range and invalid escapes.
+    """
 
     def __init__(
         self, code: str, message: str, span: Span, hints: tuple[str, ...] = (), edits: tuple[Edit, ...] = ()
@@ -75,12 +78,12 @@ class Unbuildable(Exception):
 
 
 def without_mark(text: str) -> str:
-    """Return the text with a blank in place of its byte order mark, so that all offsets stay the same."""
+    """Return the text with a space in place of its byte order mark. All offsets stay the same."""
     return " " + text[1:] if text.startswith("\ufeff") else text
 
 
 def in_order(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics in source order. A span that goes past the end of the text is cut at ``length``."""
+    """Return the diagnostics in source order. A span that extends past the end of the text is cut at ``length``."""
 
     def within(span: Span) -> Span:
         return span if span.end <= length else Span(min(span.start, length), length)
@@ -126,7 +129,7 @@ class Repaired:
 
 
 def back(chain: Sequence[Repaired], span: Span) -> Span:
-    """Return the span in the original text for ``span`` in the last text of a chain of repairs."""
+    """Return the span in the original text that corresponds to ``span`` in the last text of a chain of repairs."""
     for repaired in reversed(chain):
         span = repaired.back_span(span)
     return span
@@ -172,9 +175,9 @@ def respan(node: _N, move: Callable[[Span], Span]) -> _N:
     return type(node)(**fields, span=move(node.span))
 
 
-# Recognises lines outside of commands and steps that are certainly prose, so that they can become comments without loss.
-# A line that may be part of the program gets no such edit: a client that applies all edits automatically would run an
-# incomplete program.
+# Recognises lines that are certainly prose, outside commands and steps, so that they can become comments without loss. A line
+# that may be part of the program gets no such edit: a client that applies all edits automatically would run an incomplete
+# program.
 
 _ASKED = (
     "SHOW LIST DISPLAY PRINT RETURN GIVE TELL ASK DESCRIBE SUMMARIZE SORT ORDER FILTER GET FETCH SEARCH LOOKUP LOAD SAVE STORE"
@@ -210,7 +213,7 @@ def is_remark(line: str) -> bool:
 
 
 def reads_as_text(line: str, before: str = "") -> bool:
-    """Return whether a stripped line is a sentence or a heading, or continues the line of text ``before`` it."""
+    """Return whether a stripped line is a sentence, a heading, or the continuation of ``before``, the line of text above it."""
     body = line.lstrip("*_>#- \t")
     word = _WORD.match(body)
     if not word or word[0].upper() in _REQUESTS:

@@ -1,1 +1,1 @@
-"""Printers: they turn trees back into text, with one spelling of each construct. Each language has its own module."""
+"""Printers: they turn trees back into text, with one form for each construct. Each language has its own module."""

@@ -1,8 +1,8 @@
 """The canonical text of an expression. Parsing this text gives the same tree, and printing that tree gives the same text.
 
-Strings are in double quotes, the constants are ``null``, ``true`` and ``false``, and an operator between two values has a blank
-on both sides. Parentheses are written only where the tree would differ without them. No function here is recursive, so only
-memory limits the depth of a tree.
+Strings are in double quotes, the constants are ``null``, ``true`` and ``false``, and an operator between two values has a space on both
+sides. Parentheses are written only if the text would have another tree without them. No function here is recursive, so only memory limits
+the depth of a tree.
 """
 
 import json
@@ -42,10 +42,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def format_expr(expr: Expr, place: int = TEST) -> str:
-    """Return the canonical text of ``expr`` on one line, in parentheses if the ``rank`` of ``expr`` is below ``place``.
+    """Return the canonical text of ``expr`` on one line. The text is in parentheses if the ``rank`` of ``expr`` is below ``place``.
 
-    Raises ``ValueError`` for a tree that cannot be written (a chain of one operand, a generator that is not an argument, a number
-    that is not finite, a name with a blank); the parser never creates such a tree.
+    Raises ``ValueError`` for a tree that cannot be written, which the parser never creates. Such a tree has a chain of one operand, a
+    generator that is not an argument, a number that is not finite, or a name with a space.
     """
     written: list[str] = []
     stack: list[_Piece] = [(expr, place)]
@@ -153,10 +153,12 @@ def _conditional(node: Conditional) -> Iterator[_Piece]:
 
 def _inside(node: Comprehension) -> Iterator[_Piece]:
     if not node.clauses:
-        raise ValueError("a comprehension needs a for")
+        raise ValueError("a comprehension needs at least one `for` clause")
     yield (node.element, TEST)
     for clause in node.clauses:
-        yield from (f" for {_name(clause.name)} in ", (clause.iterable, _OR))
+        if not clause.names:
+            raise ValueError("a `for` clause needs a name")
+        yield from (f" for {', '.join(map(_name, clause.names))} in ", (clause.iterable, _OR))
         for condition in clause.conditions:
             yield from (" if ", (condition, _OR))
 
@@ -168,7 +170,10 @@ def _comprehension(node: Comprehension) -> Iterator[_Piece]:
 
 
 def _primary(node: Expr) -> _Piece:
-    """Return the piece for a value before a suffix. A number gets parentheses, because the dot would be read as part of it."""
+    """Return the piece for a value that a suffix follows.
+
+    A number is put in parentheses, because a dot after it would be read as a decimal point.
+    """
     number = isinstance(node, Literal) and type(node.value) in (int, float)
     return (node, VALUE + 1 if number else VALUE)
 

@@ -10,12 +10,37 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
-from unicodedata import category
 
 from ..source import NOWHERE, Source
 from ..trees import Node, gasl
-from ..trees.conditions import And, Comparison, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
-from ..trees.gasl import Branch, Command, Comment, Explain, Item, Key, Name, On, Path, Program, Statement, Try
+from ..trees.conditions import (
+    And,
+    Binary,
+    Call,
+    Comparison,
+    Condition,
+    Constant,
+    Field,
+    Increasing,
+    Items,
+    Length,
+    Negative,
+    Not,
+    NullTest,
+    Or,
+    Value,
+    Variable,
+)
+from ..trees.gasl import Branch, Command, Comment, Explain, Item, Name, On, Program, Statement, Try
+from .gasl_names import PLAIN, backticked
+from .gasl_names import format_key as format_key
+from .gasl_names import format_name as format_name
+from .gasl_names import format_text as format_text
+
+_NULLS = frozenset({"NULL", "NONE", "NIL", "UNDEFINED", "MISSING"})
+"""Words that mean null in this or another language: the parser refuses them as fields unless they are in backticks."""
+_FIRST_IN_VALUE = frozenset({"NOT", "ANY", "ALL", "NONE", "LEN", "INCREASING", "TRUE", "FALSE", "DISTINCT"})
+"""Keywords that may begin a condition or a value. A field with the name of such a keyword needs backticks."""
 
 _LINE: Final = object()
 """Starts a new line at the current indentation."""
@@ -29,10 +54,10 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 
 def format_gasl(program: Program) -> str:
-    """Return the canonical text of ``program``: one command per line; comments, whys and single blank lines are kept.
+    """Return the canonical text of ``program``: one command per line; comments, reasons and single blank lines are kept.
 
-    Raises ``ValueError`` for a tree that cannot be written (an ELSE that would belong to another BRANCH, a TRY inside a
-    command, a name with a line break, a number that is not finite); the parser never creates such a tree.
+    Raises ``ValueError`` for a tree that cannot be written, which the parser never creates. Such a tree has an ELSE that would belong to
+    another BRANCH, a TRY inside a command, a name with a line break, or a number that is not finite.
     """
     text = _render(_items(program.items, program.source))
     return text + "\n" if text else ""
@@ -43,57 +68,27 @@ def format_command(command: Command) -> str:
     return _render([command])
 
 
-def format_condition(condition: Condition) -> str:
-    """Return the canonical text of a condition.
+def format_condition(condition: Condition | Value) -> str:
+    """Return the canonical text of a condition or a value.
 
-    A list or an object that is the value of a bound variable is written as JSON, for people; such a text cannot be parsed. Raises
-    ``ValueError`` for a number that is not finite and for an AND or OR without operands.
+    If the value of a bound variable is a list or an object, it is written as JSON. Such a text is only for display; it can't be parsed.
+    Raises ``ValueError`` for a number that is not finite and for an AND or OR without operands.
     """
     return _render([condition])
 
 
-def format_name(name: str) -> str:
-    """Return the text of a name, in backticks unless it is an ASCII identifier. Raises ``ValueError`` if it cannot be written."""
-    return name if _PLAIN.fullmatch(name) else _backticked(name)
+def format_pattern(pattern: gasl.Pattern) -> str:
+    """Return the canonical text of a pattern of ``FIND patterns``."""
+    return _render([pattern])
 
 
-def _backticked(name: str) -> str:
-    if not name or "\n" in name or "\r" in name:
-        raise ValueError(f"an empty name, or one with a line break, cannot be written: {name!r}")
-    return "`" + name.replace("`", "``") + "`"
-
-
-def format_key(key: Key | Path) -> str:
-    """Return the text of a state key or a field, with dots."""
-    return ".".join(map(format_name, key.parts))
-
-
-def format_text(text: str) -> str:
-    """Return ``text`` as a string literal with JSON's escapes. Letters of all scripts are kept, invisible characters escaped."""
-    quoted = json.dumps(text, ensure_ascii=False)
-    if quoted.isprintable():
-        return quoted
-    return "".join(_escaped(c) if category(c) in _UNSEEN and c not in _JOINERS else c for c in quoted)
-
-
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_JOINERS = frozenset("\u200c\u200d")
-"""Invisible characters that some scripts and emoji need; they are not escaped."""
-_FIRST_IN_CONDITION = frozenset({"NOT", "ANY", "ALL", "NONE", "LEN"})
-"""Keywords that may begin a condition: a field with this name needs backticks."""
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    if code > 0xFFFF:
-        code -= 0x10000
-        return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
-    return f"\\u{code:04x}"
+def format_computation(made: gasl.Computation) -> str:
+    """Return the canonical text of a computation of ``AGGREGATE``, with the name of its column if it has one."""
+    return _render([made])
 
 
 def _render(pieces: Iterable[_Piece]) -> str:
-    """Return the text of the pieces. Nodes are replaced by their pieces until only strings and marks are left."""
+    """Return the text of the pieces. Nodes are replaced by their pieces until only strings and layout marks are left."""
     done: list[str] = []
     stack = list(pieces)[::-1]
     depth = 0
@@ -174,7 +169,7 @@ def _branch(command: Branch) -> Iterator[_Piece]:
 
 
 def _inside(command: Command) -> Command:
-    """Return ``command``, which is inside another command. Raises ``ValueError`` for TRY, which is a block of lines."""
+    """Return ``command``, a command inside another command. Raises ``ValueError`` for TRY, because a block of lines can't be there."""
     if isinstance(command, Try):
         raise ValueError("a TRY block cannot be inside another command")
     return command
@@ -232,8 +227,8 @@ def _field(field: Field) -> Iterator[str]:
     names = ".".join(map(format_name, field.path))
     if field.quantifier is not None:
         yield f"{field.quantifier.upper()} {names}"
-    elif field.path[0].upper() in _FIRST_IN_CONDITION:
-        yield ".".join((_backticked(field.path[0]), *map(format_name, field.path[1:])))
+    elif field.path[0].upper() in _FIRST_IN_VALUE or (len(field.path) == 1 and field.path[0].upper() in _NULLS):
+        yield ".".join((backticked(field.path[0]), *map(format_name, field.path[1:])))
     else:
         yield names
 
@@ -250,8 +245,60 @@ def _text(word: str, text: str | None) -> str:
     return "" if text is None else f" {word} {format_text(text)}"
 
 
-def _order(field: Path, descending: bool) -> str:
-    return f"{format_key(field)}{' DESC' if descending else ''}"
+_LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
+
+
+def _level(value: Value) -> int:
+    """Return the precedence of a value: 1 for sums, 2 for products, 3 for a negative value, 4 for all others."""
+    if isinstance(value, Binary):
+        return _LEVELS[value.sign]
+    return 3 if isinstance(value, Negative) else 4
+
+
+def _within(value: Value, level: int) -> Iterator[_Piece]:
+    """Yield the pieces of a value, in parentheses if its precedence is below ``level``."""
+    if _level(value) < level:
+        yield from ("(", value, ")")
+    else:
+        yield value
+
+
+def _binary(value: Binary) -> Iterator[_Piece]:
+    level = _LEVELS[value.sign]
+    yield from (*_within(value.left, level), f" {value.sign} ", *_within(value.right, level + 1))
+
+
+def _call(call: Call) -> Iterator[_Piece]:
+    plain = all(PLAIN.fullmatch(part) for part in call.function.split("."))
+    plain = plain and call.function.upper() not in _FIRST_IN_VALUE
+    yield f"{call.function if plain else backticked(call.function)}("
+    yield from (*_joined(call.arguments), ")")
+
+
+def _joined(nodes: Iterable[Node]) -> Iterator[_Piece]:
+    for place, node in enumerate(nodes):
+        if place:
+            yield ", "
+        yield node
+
+
+def _named(value: gasl.NamedValue) -> Iterator[_Piece]:
+    yield value.value
+    if value.name is not None:
+        yield _as(value.name)
+
+
+def _by(values: Sequence[Node], word: str = "BY") -> Iterator[_Piece]:
+    if values:
+        yield from (f" {word} ", *_joined(values))
+
+
+def _limit(limit: int | Variable | None, per: Sequence[Value] = ()) -> Iterator[_Piece]:
+    yield from (*_count("LIMIT", limit), *_by(per, "PER"))
+
+
+def _count(word: str, number: int | Variable | None) -> tuple[_Piece, ...]:
+    return () if number is None else (f" {word} ", str(number) if isinstance(number, int) else number)
 
 
 def _step(part: str | int) -> str:
@@ -269,11 +316,40 @@ def _as(name: Name) -> str:
     return f" AS {_name(name)}"
 
 
-def _find(command: gasl.Find) -> Iterator[_Piece]:
-    yield from (f"FIND {command.kind}", *_where("WHERE", command.where))
-    if command.order:
-        yield f" ORDER BY {_list(_order(order.field, order.descending) for order in command.order)}"
-    yield _option("LIMIT", command.limit) + _as(command.into)
+def _find(command: gasl.Find | gasl.FindPatterns) -> Iterator[_Piece]:
+    if isinstance(command, gasl.FindPatterns):
+        yield from ("FIND patterns ", *_joined(command.patterns))
+    else:
+        yield f"FIND {command.kind}"
+    yield from (*_where("WHERE", command.where), *_by(command.order, "ORDER BY"))
+    yield from (*_limit(command.limit, command.per), _as(command.into))
+
+
+def _pattern(pattern: gasl.Pattern) -> Iterator[_Piece]:
+    yield pattern.nodes[0]
+    for edge, node in zip(pattern.edges, pattern.nodes[1:], strict=True):
+        yield from (edge, node)
+
+
+def _pattern_node(node: gasl.PatternNode) -> Iterator[_Piece]:
+    yield "(" + _name_and_labels(node)
+    if node.properties:
+        yield " {" if node.name or node.labels else "{"
+        for place, (name, value) in enumerate(node.properties):
+            yield from (f"{', ' if place else ''}{format_name(name)}: ", value)
+        yield "}"
+    yield ")"
+
+
+def _pattern_edge(edge: gasl.PatternEdge) -> Iterator[str]:
+    detail = _name_and_labels(edge)
+    inner = f"[{detail}]" if detail else ""
+    yield f"{'<-' if edge.direction == 'in' else '-'}{inner}{'->' if edge.direction == 'out' else '-'}"
+
+
+def _name_and_labels(part: gasl.PatternNode | gasl.PatternEdge) -> str:
+    labels = "|".join(map(format_name, part.labels))
+    return (format_name(part.name) if part.name else "") + (f":{labels}" if labels else "")
 
 
 def _find_paths(command: gasl.FindPaths) -> Iterator[_Piece]:
@@ -283,35 +359,75 @@ def _find_paths(command: gasl.FindPaths) -> Iterator[_Piece]:
             yield f" {word} {_name(end)}"
         elif end is not None:
             yield from (f" {word} (", end, ")")
-    yield from (*_where("VIA", command.via), *_where("WHERE", command.where))
-    yield _option("MAXLEN", command.max_length) + (" SHORTEST" if command.shortest else "")
-    yield _option("LIMIT", command.limit) + _as(command.into)
+    yield from (*_where("VIA", command.via), *_where("WHERE", command.where), *_count("MAXLEN", command.max_length))
+    if command.shortest:
+        yield from (" SHORTEST",) if command.count is None else _count("SHORTEST", command.count)
+        if command.cost is not None:
+            yield from (" BY ", command.cost)
+    yield from (_option("DIRECTION", command.direction), *_limit(command.limit), _as(command.into))
 
 
-def _measure(command: gasl.Measure) -> Iterator[str]:
+def _find_cycles(command: gasl.FindCycles) -> Iterator[_Piece]:
+    yield from ("FIND cycles", *_where("VIA", command.via), *_where("WHERE", command.where))
+    yield from (*_count("MAXLEN", command.max_length), *_limit(command.limit), _as(command.into))
+
+
+def _walk(command: gasl.Walk) -> Iterator[_Piece]:
+    yield from (f"WALK {_name(command.source)}", *_where("VIA", command.via), *_count("DEPTH", command.depth))
+    yield _option("DIRECTION", command.direction) + (" TRACE" if command.trace else "") + _as(command.into)
+
+
+def _measure(command: gasl.Measure) -> Iterator[_Piece]:
     source = "graph"
     if command.source is not None:
         name = command.source.text
-        source = _backticked(name) if name.upper() == "GRAPH" else format_name(name)
-    yield f"MEASURE {source} USING {format_name(command.algorithm)}{_as(command.into)}"
+        source = backticked(name) if name.upper() == "GRAPH" else format_name(name)
+    on = f" ON {_name(command.edges)}" if command.edges is not None else ""
+    yield f"MEASURE {source}{on} USING {format_name(command.algorithm)}"
+    if command.settings:
+        yield "("
+        for place, (name, value) in enumerate(command.settings):
+            yield from (f"{', ' if place else ''}{format_name(name)} = ", value)
+        yield ")"
+    yield from (*_by(() if command.weight is None else (command.weight,)), _as(command.into))
 
 
-def _aggregate(command: gasl.Aggregate) -> Iterator[str]:
-    computations = (f"{c.function}({format_key(c.field) if c.field else ''})" for c in command.computations)
-    yield f"AGGREGATE {_name(command.source)} BY {format_key(command.by)} "
-    yield f"COMPUTE {', '.join(computations)}{_as(command.into)}"
+def _select(command: gasl.Select) -> Iterator[_Piece]:
+    name = command.source.text
+    source = backticked(name) if name.upper() == "DISTINCT" else format_name(name)
+    yield f"SELECT {'DISTINCT ' if command.distinct else ''}{source}"
+    yield from (*_by(command.columns, "FIELDS"), *_where("WHERE", command.where))
+    yield from (*_count("SAMPLE", command.sample), _as(command.into))
 
 
-def _pair(left: Path | None, right: Path | None) -> str:
-    if left is None or right is None:
-        return ""
-    return f" ON {format_key(left)}" + ("" if left.parts == right.parts else f" = {format_key(right)}")
+def _computation(made: gasl.Computation) -> Iterator[_Piece]:
+    yield f"{made.function}({'DISTINCT ' if made.distinct else ''}"
+    yield from _joined([value for value in (made.value, made.share) if value is not None])
+    yield ")"
+    if made.name is not None:
+        yield _as(made.name)
 
 
-def _join(command: gasl.Join | gasl.SetOperation) -> Iterator[str]:
-    word = command.kind if isinstance(command, gasl.SetOperation) else "JOIN"
+def _aggregate(command: gasl.Aggregate) -> Iterator[_Piece]:
+    yield from (f"AGGREGATE {_name(command.source)}", *_by(command.by))
+    yield from (" COMPUTE ", *_joined(command.computations), _as(command.into))
+
+
+def _pair(pair: gasl.OnPair) -> Iterator[_Piece]:
+    yield pair.left
+    if pair.right is not None and pair.right != pair.left:
+        yield from (" = ", pair.right)
+
+
+def _join(command: gasl.Join | gasl.SetOperation) -> Iterator[_Piece]:
+    word = command.kind if isinstance(command, gasl.SetOperation) else "LEFT JOIN" if command.outer else "JOIN"
     yield f"{word} {_name(command.left)} WITH {_name(command.right)}"
-    yield _pair(command.left_field, command.right_field) + _as(command.into)
+    if isinstance(command, gasl.Join) and command.name is not None:
+        yield _as(command.name)
+    yield from _by(command.on, "ON")
+    if isinstance(command, gasl.Join) and command.similar is not None:
+        yield f" SIMILAR {_literal(command.similar)}"
+    yield _as(command.into)
 
 
 _PIECES: dict[type[Node], Callable[..., Iterable[_Piece]]] = {
@@ -324,27 +440,39 @@ _PIECES: dict[type[Node], Callable[..., Iterable[_Piece]]] = {
     Items: lambda c: (f"({', '.join(_literal(item.value) for item in c.items)})",),
     Field: _field,
     Variable: lambda c: (f"${{{format_name(c.name)}{''.join(map(_step, c.path))}}}",),
-    Length: lambda c: ("LEN ", c.variable),
+    Length: lambda c: ("LEN ", *_within(c.operand, 4)),
+    Binary: _binary,
+    Negative: lambda c: ("-", *_within(c.operand, 3)),
+    Call: _call,
+    Increasing: lambda c: ("INCREASING ", c.field),
+    gasl.NamedValue: _named,
+    gasl.Order: lambda c: (c.value, " DESC" if c.descending else ""),
+    gasl.OnPair: _pair,
+    gasl.Computation: _computation,
+    gasl.Pattern: _pattern,
+    gasl.PatternNode: _pattern_node,
+    gasl.PatternEdge: _pattern_edge,
+    gasl.Param: lambda c: (
+        f"PARAM {_name(c.name)} {c.type}",
+        *(() if c.default is None else (" = ", c.default)),
+        _text("WITH_DESCRIPTION", c.description),
+    ),
     gasl.Declare: lambda c: (f"DECLARE {format_key(c.key)} AS {c.type}", _text("WITH_DESCRIPTION", c.description)),
     gasl.Reset: lambda c: (f"RESET {format_key(c.key)}",),
     gasl.Update: lambda c: (f"UPDATE {format_key(c.key)} WITH {_name(c.source)}{f' {c.mode}' if c.mode else ''}",),
     gasl.Find: _find,
+    gasl.FindPatterns: _find,
     gasl.FindPaths: _find_paths,
-    gasl.Walk: lambda c: (
-        f"WALK {_name(c.source)}",
-        *_where("VIA", c.via),
-        _option("DEPTH", c.depth) + _option("DIRECTION", c.direction) + _as(c.into),
-    ),
+    gasl.FindCycles: _find_cycles,
+    gasl.Walk: _walk,
     gasl.Subgraph: lambda c: (f"SUBGRAPH {_name(c.source)} RADIUS {c.radius}{_as(c.into)}",),
     gasl.Connect: lambda c: (f"CONNECT {_name(c.left)} TO {_name(c.right)}", *_where("VIA", c.via), _as(c.into)),
     gasl.Measure: _measure,
-    gasl.SelectFields: lambda c: (f"SELECT {_name(c.source)} FIELDS {_list(map(format_key, c.fields))}{_as(c.into)}",),
-    gasl.SelectWhere: lambda c: (f"SELECT {_name(c.source)}", *_where("WHERE", c.where), _as(c.into)),
-    gasl.Count: lambda c: (f"COUNT {_name(c.source)}", f" BY {format_key(c.by)}" if c.by else "", _as(c.into)),
+    gasl.Select: _select,
+    gasl.Unnest: lambda c: (f"UNNEST {_name(c.source)} BY ", c.by, _as(c.into)),
+    gasl.Count: lambda c: (f"COUNT {_name(c.source)}", *_by(c.by), _as(c.into)),
     gasl.Aggregate: _aggregate,
-    gasl.Rank: lambda c: (
-        f"RANK {_name(c.source)} BY {_order(c.by, c.descending)}{_option('LIMIT', c.limit)}{_as(c.into)}",
-    ),
+    gasl.Rank: lambda c: (f"RANK {_name(c.source)}", *_by(c.by), *_limit(c.limit, c.per), _as(c.into)),
     gasl.Join: _join,
     gasl.SetOperation: _join,
     gasl.Process: lambda c: (

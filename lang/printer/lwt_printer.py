@@ -1,7 +1,7 @@
 """The canonical text of a script. Parsing this text gives the same tree, and printing that tree gives the same text.
 
-``docs/design/lwt.md#syntax`` describes the contents and the escapes of strings. The runtime uses ``format_call`` for the keys of
-its cache and journal, so a change of the output here invalidates old runs.
+``docs/design/lwt.md#syntax`` describes the contents and the escapes of strings. The runtime uses ``format_call`` for the keys
+of its cache and journal. Therefore, a change of the output of ``format_call`` invalidates old runs.
 """
 
 import math
@@ -36,8 +36,8 @@ def format_lwt(script: Script) -> str:
 
     A step keeps its original text if its canonical text would hide a warning or an error.
 
-    Raises ``ValueError`` for a tree that cannot be written (a text that ends in ``{`` right before a reference, a key
-    with a newline, a number that is not finite); the parser never creates such a tree.
+    Raises ``ValueError`` for a tree that cannot be written, which the parser never creates. Such a tree has text that ends in ``{``
+    directly before a reference, a key with a newline, or a number that is not finite.
     """
     lines: list[str] = []
     before: Step | Comment | None = None
@@ -58,9 +58,9 @@ def _blank_between(before: Step | Comment, after: Step | Comment, source: Source
 def _step(step: Step, script: Script) -> str:
     """Return the step's canonical text, or its original text if the canonical text would hide the step's diagnostics.
 
-    A doubled brace or an escaped bracket would mark the text as intended, and an argument moved before the options would no
-    longer be a fault. In both cases the diagnostic and its fix would be lost. In lenient mode the parser has already applied
-    such fixes, so the canonical text is always returned.
+    In the canonical text, a doubled brace or an escaped bracket would mark the text as intended. An argument that was moved before the
+    options would no longer be a fault. In both cases the diagnostic and its fix would be lost. In lenient mode the parser has already
+    applied such fixes, so the canonical text is always returned.
     """
     printed = format_step(step)
     if script.mode == "lenient" or step.span == NOWHERE:
@@ -86,14 +86,17 @@ def format_step(step: Step) -> str:
 
 
 def format_call(call: Call) -> str:
-    """Return the text of a call, ``OP(argument, ..., name=value)``: all arguments, then all options, both in source order."""
+    """Return the text of a call, ``OP(argument, ..., name=value)``.
+
+    All arguments come before all options; each group is in source order.
+    """
     parts = [format_value(argument) for argument in call.arguments]
     parts += [f"{option.name}={format_value(option.value)}" for option in call.options]
     return f"{call.operation}({', '.join(parts)})"
 
 
 def format_value(value: Value) -> str:
-    """Return the text of an argument or of an option's value. Recursive: the parser limits the depth."""
+    """Return the text of an argument or of an option's value. This function is recursive; the parser limits the depth."""
     return _FORMATS[type(value)](value)
 
 
@@ -141,7 +144,7 @@ _RUN_OF_BACKSLASHES = re.compile(r"\\+")
 def format_template(template: Template) -> str:
     """Return the string of ``template`` in the quotes that need the fewest escapes.
 
-    Raises ``ValueError`` if a text ends in ``{`` right before a reference, because ``{{(`` would be read as literal text.
+    Raises ``ValueError`` if text ends in ``{`` directly before a reference, because ``{{(`` would be read as literal text.
     """
     parts = _merge_texts(template.parts)
     quote = _quote([part for part in parts if isinstance(part, str)], isinstance(parts[-1], str) if parts else False)
@@ -152,13 +155,13 @@ def format_template(template: Template) -> str:
             continue
         is_last = number == len(parts) - 1
         if not is_last and part.endswith("{"):
-            raise ValueError(f"a text that ends in '{{' cannot come right before a reference: {part[-30:]!r}")
+            raise ValueError(f"text before a reference cannot end in '{{': {part[-30:]!r}")
         written.append(_text(part, quote, number > 0, is_last))
     return quote + "".join(written) + quote
 
 
 def _merge_texts(parts: Iterable[Text | Reference]) -> list[str | Reference]:
-    """Return the parts, with adjacent texts joined and empty texts left out."""
+    """Return the parts, with adjacent pieces of text joined and empty pieces omitted."""
     merged: list[str | Reference] = []
     for part in parts:
         if isinstance(part, Reference):
@@ -171,9 +174,11 @@ def _merge_texts(parts: Iterable[Text | Reference]) -> list[str | Reference]:
 
 
 def _quote(texts: list[str], ends_in_text: bool) -> str:
-    """Return the quotes for a string: double, or single if the texts contain double quotes, or triple if they contain both.
+    """Return the quotes for a string.
 
-    If the texts could end triple quotes too early, the quotes are double.
+    The quotes are double, or single if the text contains double quotes, or triple if it contains both kinds.
+
+    If the text could end triple quotes too early, the quotes are double.
     """
     if not any('"' in text for text in texts):
         return '"'
@@ -185,7 +190,7 @@ def _quote(texts: list[str], ends_in_text: bool) -> str:
 
 
 def _text(text: str, quote: str, after_reference: bool, is_last: bool) -> str:
-    """Return literal text escaped so that parsing it inside ``quote`` returns it unchanged."""
+    """Return literal text with escapes, so that parsing the escaped text inside ``quote`` gives the original text."""
     mark = quote[0]
     if "\\" in text:
         text = _RUN_OF_BACKSLASHES.sub(lambda run: _backslashes(run, mark, is_last, after_reference), text)
@@ -199,7 +204,7 @@ def _text(text: str, quote: str, after_reference: bool, is_last: bool) -> str:
 
 
 def _backslashes(run: re.Match[str], mark: str, is_last: bool, after_reference: bool) -> str:
-    """Return a run of backslashes, doubled unless it is a single backslash that does not escape the next character."""
+    """Return a run of backslashes with each backslash doubled. A single backslash that escapes nothing is not doubled."""
     following = run.string[run.end() : run.end() + 1]
     before_bracket = following == "[" and after_reference and run.start() == 0
     ends = not following and is_last

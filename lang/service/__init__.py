@@ -1,10 +1,10 @@
-"""The language service: what editors, the REPL, notebooks and agents can ask about a text.
+"""The language service: completion, hover text, navigation, renaming and diagnostics for editors, the REPL, notebooks and agents.
 
-All functions are pure, and use the same parsers, printers and checkers as the rest of the project.
+All functions are pure and use the same parsers, printers and checkers as the rest of the project.
 
 ``language`` is "lwt", "gasl", "expr" (one expression) or "seed" (the JSON document); a GASL plan in JSON is not supported.
 ``source`` is a string, a ``Source`` or a ``Reading``. A ``Reading``, which ``read`` returns, is parsed only once.
-Offsets and spans count code points. An offset outside the text means the nearest end of the text.
+Offsets and spans count code points. An offset outside the text is moved to the nearest end of the text.
 No function raises an exception for faults in a text, and no function does I/O.
 """
 
@@ -65,10 +65,10 @@ def _read_at(language: Language, source: Text, offset: int) -> tuple[Reading, in
 
 
 def complete(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> tuple[Completion, ...]:
-    """Return at most 200 completions at ``offset``, best first: words that the grammar allows there, and names that fit.
+    """Return at most 200 completions at ``offset``, best first.
 
-    If a completion's text replaces its span, the parser accepts the result up to the cursor. If the cursor is inside a word or a
-    string, the span extends to the end of the word or string.
+    Completions are words that the grammar allows there, and names that fit. If a completion's text replaces its span, the
+    parser accepts the text up to the cursor. The span includes the rest of a word or string around the cursor.
     """
     from .completion import completions
 
@@ -77,7 +77,10 @@ def complete(language: Language, source: Text, offset: int, known: Known = _NOTH
 
 
 def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Hover | None:
-    """Describe the token at ``offset``: the reference of a command, the command that binds a variable, the values of a field."""
+    """Describe the token at ``offset``.
+
+    The description is, for example, the syntax of a command, the command that binds a variable, or the values of a field.
+    """
     from .navigation import hover_at
 
     reading, offset = _read_at(language, source, offset)
@@ -85,7 +88,10 @@ def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING
 
 
 def definition(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | None:
-    """Return where the name at ``offset`` is defined: in a step, in the command that binds the variable, or in a seed's field."""
+    """Return where the name at ``offset`` is defined.
+
+    The definition may be a step, the command that binds a variable, or a field of a seed.
+    """
     from .navigation import definition_of, names_in
 
     reading, offset = _read_at(language, source, offset)
@@ -93,7 +99,7 @@ def definition(language: Language, source: Text, offset: int, known: Known = _NO
 
 
 def references(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> tuple[Place, ...]:
-    """Return all places that refer to the same thing as the name at ``offset``, in source order. They include its definition."""
+    """Return all occurrences of the name at ``offset``, including its definition, in source order."""
     from .navigation import names_in, places
 
     reading, offset = _read_at(language, source, offset)
@@ -111,10 +117,10 @@ def renamable(language: Language, source: Text, offset: int, known: Known = _NOT
 def rename(
     language: Language, source: Text, offset: int, new: str, known: Known = _NOTHING
 ) -> tuple[Edit, ...] | Diagnostic:
-    """Return the edits that rename the name at ``offset`` everywhere in the text, or a diagnostic that says why it is refused.
+    """Return the edits that rename the name at ``offset`` everywhere in the text.
 
-    A rename is refused if it would change what any other name refers to, or any diagnostic. The code of the returned diagnostic is
-    ``KW005``.
+    If the rename is refused, return a diagnostic with the reason. A rename is refused if it would change a diagnostic, or the
+    definition to which another name refers. The code of the returned diagnostic is ``KW005``.
     """
     from .navigation import rename_edits
 
@@ -130,7 +136,10 @@ def symbols(language: Language, source: Text) -> tuple[Symbol, ...]:
 
 
 def folds(language: Language, source: Text) -> tuple[Fold, ...]:
-    """Return the parts that can be folded: blocks, steps of several lines, successive comments, and a document's objects and lists."""
+    """Return the parts of the text that can be folded.
+
+    Such parts are blocks, steps of several lines, successive comments, and the objects and lists of a document.
+    """
     from .navigation import folds_of
 
     return folds_of(read(language, source))
@@ -153,8 +162,8 @@ def diagnose(language: Language, source: Text, known: Known = _NOTHING) -> tuple
 def formatted(reading: Reading) -> str | None:
     """Return a script or a program in its canonical format.
 
-    Return None if the text has errors or is in another language (editors format JSON themselves). Raises ``RuntimeError`` if the
-    formatted text would have another meaning; this is an internal error.
+    Return None if the text has errors, or is in another language: editors format JSON themselves. Raises ``RuntimeError`` if the formatted
+    text would have another meaning; this is an internal error.
     """
     if reading.language not in ("lwt", "gasl") or has_errors(reading.faults):
         return None

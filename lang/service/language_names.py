@@ -1,4 +1,4 @@
-"""Finds the names in a text, and their places."""
+"""Finds the names in a text, and their positions."""
 
 import json
 import re
@@ -15,7 +15,6 @@ from ..linter.lwt.expressions import Places, placeholder
 from ..parse.expr import parse_expr
 from ..parse.gasl import parse_gasl
 from ..parse.lwt.shapes import ID
-from ..printer.gasl_printer import format_name
 from ..source import Source, Span
 from ..trees import Node, gasl, walk
 from ..trees.conditions import Variable
@@ -23,19 +22,23 @@ from ..trees.expr import Comprehension, Expr, Field
 from ..trees.expr import Name as ExprName
 from ..trees.gasl import Item, Key, Name, Program
 from ..trees.lwt import RESERVED, Call, Comment, Option, Step, Template, references
+from .columns import column_places, written_name
 from .model import Language, Reading, SymbolKind
 
 
 def unquoted(name: str) -> str | None:
-    """Return ``name`` if it needs no quotes: only ASCII letters, digits and ``_``, and no digit at the start. Otherwise None."""
+    """Return ``name`` if it needs no quotes, otherwise None.
+
+    Such a name has only ASCII letters, digits and ``_``, and no digit at the start.
+    """
     return name if name.isidentifier() and name.isascii() else None
 
 
 class Occurrence(NamedTuple):
     """An occurrence of ``name`` at ``span``. Occurrences with the same kind, name and scope refer to the same thing.
 
-    ``written`` returns the text that writes a given name at this place, or None if that name is not allowed here. ``fixed`` is the
-    reason why the name can't be renamed, "" if it can. A file has thousands of occurrences, so they are tuples.
+    ``written`` converts a name to the notation of this place, or returns None if it is not allowed there. If the name can't be
+    renamed, ``fixed`` is the reason; otherwise it is "". A file has thousands of occurrences, so they are tuples.
     """
 
     kind: SymbolKind
@@ -48,7 +51,7 @@ class Occurrence(NamedTuple):
 
     @property
     def thing(self) -> tuple[str, str, int]:
-        """The identity of the thing that is named: its kind, name and scope."""
+        """The identity of the thing that the name refers to: its kind, its name and its scope."""
         return self.kind, self.name, self.scope
 
 
@@ -56,10 +59,10 @@ Names: TypeAlias = tuple[Occurrence, ...]
 """All names in a text, in source order."""
 
 
-# Finds the programs and expressions in the strings of a script, and maps their places to places in the script.
+# Finds the programs and expressions in the strings of a script, and maps positions in them to positions in the script.
 
 _FARTHEST = 300
-"""Maximum number of characters by which escapes and references before a place may move it."""
+"""Maximum number of characters by which escapes and references may move a position."""
 
 
 @frozen
@@ -77,11 +80,14 @@ class EmbeddedText:
     _places: Places = field(repr=False, eq=False)
 
     def outside(self, span: Span) -> Span | None:
-        """Return where the script contains the part ``span`` of the text; None if the script does not contain it verbatim."""
+        """Return the place in the script of the part ``span`` of the text.
+
+        Return None if the script does not contain this part verbatim.
+        """
         return self._places.verbatim(span)
 
     def inner(self, offset: int) -> int | None:
-        """Convert an offset in the script to an offset in the text; None if no place in the text corresponds to it."""
+        """Convert an offset in the script to an offset in the text. Return None if no place in the text corresponds to it."""
         guess = offset - self.span.start
         # Because of escapes and references, the text and its source in the script have different lengths.
         wanted = Span(offset, offset)
@@ -120,7 +126,8 @@ def embedded_texts(item: Step | Comment, text: str) -> Iterator[EmbeddedText]:
 # Finds the names in a GASL program: variables, and keys of the state.
 
 _IN_BRACES = re.compile(r"\$\{[ \t]*(?P<name>[A-Za-z_][A-Za-z0-9_]*|`(?:[^`\r\n]|``)+`)")
-_STATE_KEY = "a key of the state can't be renamed: stored data uses its name"
+_STATE_KEY = "a state key can't be renamed, because stored data uses its name"
+_OF_SCRIPT = "other steps of the script may read this column by its name"
 _ERROR_NAME = "the name error is set by CATCH and can't be renamed"
 
 
@@ -128,55 +135,57 @@ def gasl_occurrences(text: str, items: tuple[Item, ...]) -> Iterator[Occurrence]
     """Yield the names in the items of a program. Parts of ``text`` that could not be parsed have no items."""
     for item in items:
         for node in walk(item):
-            into = getattr(node, "into", None)
+            into = node.name if isinstance(node, gasl.Param) else getattr(node, "into", None)
             for child in _name_nodes(node):
                 if isinstance(child, Name):
                     fixed = _ERROR_NAME if child.text == "error" and child is not into else ""
-                    yield Occurrence("variable", child.text, child.span, child is into, written=_name, fixed=fixed)
+                    yield Occurrence(
+                        "variable", child.text, child.span, child is into, written=written_name, fixed=fixed
+                    )
                 elif isinstance(child, Key) and not isinstance(node, gasl.SetCommand):
                     yield Occurrence("key", child.text, child.span, isinstance(node, gasl.Declare), fixed=_STATE_KEY)
             if isinstance(node, Variable) and (match := _IN_BRACES.match(text, node.span.start)):
-                yield Occurrence("variable", node.name, Span(*match.span("name")), written=_name)
+                yield Occurrence("variable", node.name, Span(*match.span("name")), written=written_name)
+    for name, span, column, defines, written, fixed in column_places(text, items):
+        yield Occurrence("field", name, span, defines, column + 1, written, fixed)
 
 
 def _name_nodes(node: Node) -> Iterator[Node]:
-    for attribute in ("source", "left", "right", "start", "end", "key", "into"):
+    if isinstance(node, gasl.Param):
+        yield node.name
+        return
+    for attribute in ("source", "left", "right", "start", "end", "edges", "key", "into"):
         child = getattr(node, attribute, None)
         if isinstance(child, Name | Key):
             yield child
 
 
-def _name(name: str) -> str | None:
-    try:
-        return format_name(name)
-    except ValueError:
-        return None
-
-
 # Finds the names in an expression: the variables of its comprehensions, and the values given to it.
 
-_FOR = re.compile(r"for\s+(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
+_FOR = re.compile(r"(?:for\s|,)\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*")
 
 
 def expr_occurrences(expr: Expr, text: str) -> Iterator[Occurrence]:
-    """Yield the names in the expression. Given values have scope 0; a comprehension's variable has the scope of its clause."""
+    """Yield the names in the expression. Values from outside it have scope 0. A comprehension's variable has the scope of its clause."""
     stack: list[tuple[Node, Mapping[str, int]]] = [(expr, {})]
     while stack:
         node, bound = stack.pop()
         if isinstance(node, ExprName):
             scope = bound.get(node.name, 0)
-            fixed = "" if scope else "the value comes from outside of the expression"
+            fixed = "" if scope else "the value comes from outside the expression"
             yield Occurrence("variable", node.name, node.span, scope=scope, fixed=fixed)
         if not isinstance(node, Comprehension):
             stack += [(child, bound) for child in _children(node)]
             continue
         for clause in node.clauses:
             stack.append((clause.iterable, bound))
-            match = _FOR.match(text, clause.span.start)
-            scope = clause.span.start + 1
-            bound = {**bound, clause.name: scope}
-            if match is not None:
-                yield Occurrence("variable", clause.name, Span(*match.span("name")), True, scope)
+            scope, at = clause.span.start + 1, clause.span.start
+            bound = {**bound, **dict.fromkeys(clause.names, scope)}
+            for name in clause.names:
+                match = _FOR.match(text, at)
+                if match is not None:
+                    at = match.end()
+                    yield Occurrence("variable", name, Span(*match.span("name")), True, scope)
             stack += [(condition, bound) for condition in clause.conditions]
         stack.append((node.element, bound))
 
@@ -220,11 +229,13 @@ def _program(inside: EmbeddedText) -> Iterator[Occurrence]:
     program: Program = parse_gasl(Source(inside.text))
     for each in gasl_occurrences(inside.text, program.items):
         if (place := inside.outside(each.span)) is not None:
-            yield each._replace(span=place, scope=inside.span.start + 1)
+            scope = inside.span.start + 1 + each.scope
+            fixed = _OF_SCRIPT if each.kind == "field" else each.fixed
+            yield each._replace(span=place, scope=scope, fixed=fixed)
 
 
 def _expression(inside: EmbeddedText) -> Iterator[Occurrence]:
-    """Yield the names in an expression, and the options of its call. Each option defines the value of the same name."""
+    """Yield the names in an expression, and the names of the options of its call. An option defines the value with the same name."""
     own = inside.call.span.start + 1
     for option in inside.given:
         start = option.span.start
@@ -254,8 +265,17 @@ def seed_occurrences(reading: Reading) -> Iterator[Occurrence]:
     declared = extract.fields.get("fields") if extract is not None else root.fields.get("extraction_fields")
     for node in declared.items if declared is not None else ():
         yield from _string(text, node.fields.get("name"), "field", defines=True)
+    examples = extract.fields.get("examples") if extract is not None else None
+    for node in examples.items if examples is not None else ():
+        if "extraction" in node.fields:
+            yield from _where(text, node.fields["extraction"], "extraction", set())
+    resolve = root.fields.get("resolve")
+    for node in resolve.items if resolve is not None else ():
+        yield from _string(text, node.fields.get("field"), "field")
+        yield from _string(text, node.fields.get("as"), "field", defines=True)
     steps = root.fields.get("compute") or root.fields.get("compute_dag")
-    items = steps.items if steps is not None else ()
+    reduce = root.fields.get("reduce")
+    items = (*(reduce.items if reduce is not None else ()), *(steps.items if steps is not None else ()))
     names = {
         item.value["name"] for item in items if isinstance(item.value, dict) and isinstance(item.value.get("name"), str)
     }
@@ -274,6 +294,10 @@ def _step(reading: Reading, item: JsonNode, names: set[str]) -> Iterator[Occurre
         yield from _string(text, source, "computation")
     if field is not None and isinstance(field.value, str) and field.value.startswith("extraction."):
         yield from _string(text, field, "field", before="extraction.")
+    sources = item.fields.get("from")
+    for each in sources.items if sources is not None else ():
+        if isinstance(each.value, str) and each.value.startswith("extraction."):
+            yield from _string(text, each, "field", before="extraction.")
     for key in ("where", "extraction"):
         if key in item.fields:
             yield from _where(text, item.fields[key], key, names)
@@ -300,7 +324,7 @@ def _where(text: str, node: JsonNode, key: str, names: set[str]) -> Iterator[Occ
 def _string(
     text: str, node: JsonNode | None, kind: str, *, before: str = "", defines: bool = False
 ) -> Iterator[Occurrence]:
-    """Yield the name in a string, after ``before``. Strings with escapes are skipped."""
+    """Yield the name in a string, which follows the prefix ``before``. Strings with escapes are skipped."""
     if node is None or not isinstance(node.value, str):
         return
     name = node.value[len(before) :]
@@ -318,7 +342,7 @@ def _names_of_expression(reading: Reading, node: JsonNode) -> Iterator[Occurrenc
     said, shift = node.value, 0
     read = reading.parsed(said)
     if read.expr is None:
-        said, shift = f"0 {said}", 2  # in a case with a source, a rule begins with a comparison sign
+        said, shift = f"0 {said}", 2  # in a case with a source, a rule begins with a comparison operator
         read = reading.parsed(said)
     if read.expr is None:
         return

@@ -1,4 +1,6 @@
-"""Pygments lexers based on the semantic tokens. With them, documents, consoles and notebooks use the same highlighting as editors.
+"""Pygments lexers based on the semantic tokens.
+
+With these lexers, the highlighting in documents, consoles and notebooks is the same as in editors.
 
 The lexers are registered as entry points of ``pygments.lexers``. Pygments is installed with rich.
 """
@@ -26,7 +28,7 @@ class _Service(Lexer):  # type: ignore[misc]  # Pygments has no types
     language: ClassVar[Language]
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
-        """Yield the tokens of the text, and the blanks and punctuation between them."""
+        """Yield the tokens of the text, and the white space and punctuation between them."""
         at = 0
         for each in semantic_tokens.tokens_of(self.language, text):
             yield from _between(text, at, each.start)

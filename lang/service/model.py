@@ -1,4 +1,4 @@
-"""The values of the language service, and ``Reading``: a parsed text whose results are computed once for several queries.
+"""Data types of the language service, and ``Reading``: a parsed text whose results are computed once for several queries.
 
 All positions count the code points of the given text.
 """
@@ -46,9 +46,9 @@ SymbolKind = Literal["step", "variable", "key", "command", "block", "field", "co
 
 @frozen
 class Completion:
-    """A completion that is allowed at the cursor. It replaces ``span`` by ``text``, which is in the syntax of the language.
+    """A completion that is allowed at the cursor. The completion replaces ``span`` with ``text``, which is in the syntax of the language.
 
-    ``detail`` is a short description, ``documentation`` is Markdown. ``rank`` is unique; the best completion has rank 0. While the
+    ``detail`` is a short description, and ``documentation`` is Markdown. ``rank`` is unique; the best completion has rank 0. While the
     user types, editors filter by ``match``, which is the text without quotes and backticks.
     """
 
@@ -71,7 +71,7 @@ class Hover:
 
 @frozen
 class Symbol:
-    """A definition in a text. ``span`` is the span of the whole definition, ``name_span`` the span of its name."""
+    """A definition in a text. ``span`` is the span of the complete definition, and ``name_span`` is the span of its name."""
 
     name: str
     kind: SymbolKind
@@ -83,7 +83,7 @@ class Symbol:
 
 @frozen
 class Place:
-    """A place in the text that contains a name. ``defines``: the place defines the name."""
+    """A place in the text that contains a name. ``defines`` is true if the place defines the name."""
 
     span: Span
     defines: bool = False
@@ -107,7 +107,7 @@ class Token(NamedTuple):
 
 @frozen
 class Fold:
-    """Lines that can be folded into the first of them. Lines count from 1, and both ends are included."""
+    """Lines that can be folded into the first of these lines. Lines count from 1. The first and the last line are included."""
 
     first_line: int
     last_line: int
@@ -124,9 +124,9 @@ class StateKey:
 
 @frozen
 class Variable:
-    """A variable that is bound before the text runs: a short description of its value ("12 nodes"), and the value's fields.
+    """A variable that is bound before the text runs. ``holds`` is a short description of its value, such as "12 nodes".
 
-    ``many``: the value is a list, and ``fields`` are the fields of its items.
+    ``fields`` are the fields of the value. If ``many`` is true, the value is a list, and ``fields`` are the fields of its items.
     """
 
     holds: str = ""
@@ -136,12 +136,13 @@ class Variable:
 
 @frozen
 class Known:
-    """Data from outside the text. Where data is missing, nothing is offered or checked.
+    """Data from outside the text. Missing data is neither offered in completions nor checked.
 
-    ``variables`` maps names to variables: in GASL the variables bound before, in expressions the names that they can use, in LWT
-    the values of earlier steps of a REPL session. ``input`` is the input of the run. ``models`` are the model names that the host
-    offers, ``measures`` the algorithms of the graph engine (both None: unknown). ``ceiling`` has the maximum values of caps.
-    ``operations`` has the operations of the language and of plugins.
+    ``variables`` maps names to variables. In GASL, they are the variables that are already bound. In expressions, they are the
+    available names. In LWT, they are the values of earlier steps of a REPL session. ``input`` is the input of the run.
+    ``files`` are the names of the files that a script may name: those in its folder and below it.
+    ``models`` are the names of the host's models, and ``measures`` are the algorithms of the graph engine; each is None if
+    unknown. ``ceiling`` maps caps to maximum values. ``operations`` contains the operations of the language and of plugins.
     """
 
     schema: Schema | None = None
@@ -152,6 +153,7 @@ class Known:
     measures: Collection[str] | None = None
     ceiling: Mapping[str, float] | None = None
     operations: Mapping[str, Signature] = field(default=BUILTIN)
+    files: Collection[str] = ()
 
 
 # Converts data to Markdown: names, values and prompts are escaped and truncated.
@@ -192,9 +194,9 @@ def block(text: str, language: str, most: int = 2_000) -> str:
 
 
 def joined(texts: Iterable[str], total: int | None = None) -> str:
-    """Return the first ten Markdown texts, joined by commas, and the number of further texts.
+    """Join the first ten Markdown strings with commas, and add the number of further strings.
 
-    ``total`` is the number of all texts (default: the number of ``texts``).
+    ``total`` is the number of all strings; the default is the number of ``texts``.
     """
     known = list(texts)
     shown = known[:_OFFERED]
@@ -212,7 +214,10 @@ def value_text(value: Any) -> str:
 
 
 def of_attribute(attribute: Attribute) -> str:
-    """Return a description of an attribute: its types, the number of items that have it, and its frequent values."""
+    """Return a description of an attribute.
+
+    The description names the types of the attribute, the number of items that have it, and its frequent values.
+    """
     types = ", ".join(
         f"{kind} ({count:,})" if len(attribute.types) > 1 else kind for kind, count in attribute.types.items()
     )
@@ -274,7 +279,7 @@ class Reading:
 
     @property
     def faults(self) -> tuple[Diagnostic, ...]:
-        """The faults that the parser found. They depend only on the text."""
+        """The faults that the parser found. These faults depend only on the text."""
         match self.language:
             case "lwt":
                 return self.script.diagnostics
@@ -296,7 +301,7 @@ class Reading:
         return ()
 
     def once(self, what: Hashable, find: "Callable[[Reading], _T]") -> _T:
-        """Return the result of ``find`` for this reading. The result is computed once for each key ``what``."""
+        """Return the result of ``find`` for this reading. It is computed only once and then cached under the key ``what``."""
         if what not in self._notes:
             self._notes[what] = find(self)
         found: _T = self._notes[what]
@@ -304,7 +309,7 @@ class Reading:
 
 
 Text: TypeAlias = Reading | Source | str
-"""The forms in which the service accepts a text. A ``Reading`` is not parsed again."""
+"""The types of texts that the service accepts. A ``Reading`` is not parsed again."""
 
 
 def read(language: Language, text: Text) -> Reading:
@@ -318,7 +323,10 @@ def read(language: Language, text: Text) -> Reading:
 
 @cache
 def seed_schemas() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the JSON Schemas of seeds: declarative form and formula form. Cached, because pydantic creates them slowly."""
+    """Return two JSON Schemas of seeds, for the declarative form and for the formula form.
+
+    The schemas are cached, because pydantic creates them slowly.
+    """
     from ..documents import seed as seeds
 
     return seeds.SEED_SCHEMA, seeds.SEED_SCHEMA_000

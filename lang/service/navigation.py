@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve
 
-from ..catalogue.commands import FORMS
+from ..catalogue.commands import BLOCK_FORM, BLOCK_WORDS, FORMS
 from ..diagnostic import Diagnostic, Edit, printable
 from ..documents.json_tree import JsonNode
 from ..parse.repairs import Repaired, repair
@@ -72,13 +72,16 @@ def _names(reading: Reading) -> Names:
 
 
 def occurrence_at(found: Sequence[Occurrence], offset: int) -> Occurrence | None:
-    """Return the occurrence at ``offset``; if there is none, the occurrence that ends at ``offset``."""
+    """Return the occurrence at ``offset``. If there is none, return the occurrence that ends there."""
     on = next((each for each in found if each.span.covers(offset)), None)
     return on or next((each for each in found if each.span.end == offset), None)
 
 
 def definition_of(found: Sequence[Occurrence], offset: int) -> Place | None:
-    """Return the definition of the name at ``offset``: the last one at or above this place, otherwise the first one below."""
+    """Return the definition of the name at ``offset``.
+
+    This is the last definition at or above this place or, if there is none, the first definition below it.
+    """
     at = occurrence_at(found, offset)
     if at is None:
         return None
@@ -89,7 +92,7 @@ def definition_of(found: Sequence[Occurrence], offset: int) -> Place | None:
 
 
 def places(found: Sequence[Occurrence], offset: int) -> tuple[Place, ...]:
-    """Return all places that refer to the same thing as the name at ``offset``."""
+    """Return all occurrences of the name at ``offset``."""
     at = occurrence_at(found, offset)
     return () if at is None else tuple(Place(each.span, each.defines) for each in found if each.thing == at.thing)
 
@@ -133,23 +136,24 @@ def _fault(at: Occurrence, same: Sequence[Occurrence], found: Sequence[Occurrenc
     if not any(each.defines for each in same):
         return f"{_short(at.name)} is not defined in this text"
     if not new.strip() or len(new) > _LONGEST:
-        return "the name is empty" if not new.strip() else f"a name has at most {_LONGEST} characters"
+        return "the name is empty" if not new.strip() else f"the name exceeds {_LONGEST} characters"
     if any(each.written(new) is None for each in same):
         return f"{_short(new)} can't be the name of a {_WORDS.get(at.kind, at.kind)}"
-    # Variables of different strings or comprehensions do not conflict. If the new name would capture another variable, the check of
-    # the copy finds this.
-    near = (each for each in found if at.kind != "variable" or not at.scope or each.scope in (0, at.scope))
+    # Variables of different strings or comprehensions, and columns of different rows, do not conflict. If the new name would
+    # capture another variable or column, the check of the copy finds this.
+    is_local = at.kind in ("variable", "field") and at.scope
+    near = (each for each in found if not is_local or each.scope in (0, at.scope))
     if new != at.name and any(each.name == new and each.kind == at.kind for each in near):
-        return f"a {_WORDS.get(at.kind, at.kind)} {_short(new)} exists already"
+        return f"a {_WORDS.get(at.kind, at.kind)} {_short(new)} already exists"
     if new != at.name and at.kind == "variable" and new in known.variables:
-        return f"{_short(new)} is bound before this text"
+        return f"{_short(new)} is already bound outside this text"
     if at.kind == "variable" and at.name in known.variables and at.scope == 0:
-        return f"{_short(at.name)} is bound before this text, too"
+        return f"{_short(at.name)} is also bound outside this text"
     return ""
 
 
 def _unreadable(reading: Reading, at: Occurrence, same: Sequence[Occurrence]) -> str:
-    """Return the reason to refuse the rename if a part of the text that could not be parsed contains the name; otherwise ""."""
+    """Return a reason to refuse the rename if the name occurs in a part of the text that could not be parsed; otherwise ""."""
     if not reading.faults:
         return ""
     words = len(re.findall(rf"(?<!\w){re.escape(at.name)}(?!\w)", reading.text))
@@ -157,18 +161,18 @@ def _unreadable(reading: Reading, at: Occurrence, same: Sequence[Occurrence]) ->
 
 
 def _change_of_meaning(reading: Reading, edits: Sequence[Edit], at: Occurrence, new: str, known: Known) -> str:
-    """Return what else a rename would change; "" if it changes nothing else."""
+    """Return a message if a rename would change anything else; otherwise ""."""
     made = repair(reading.text, edits)
     later_reading = Reading(reading.language, Source(made.text, reading.source.name))
     after = names_in(later_reading)
     places_after = {(*_ends_back(made, each.span), each.kind): each for each in after}
     meant = (places_after.get((edit.span.start, edit.span.end, at.kind)) for edit in edits)
     if any(each is None or each.name != new for each in meant):
-        return f"with the name {_short(new)} the text would have another meaning"
+        return f"the name {_short(new)} would change the meaning of the text"
     if _identities(names_in(reading)) != _identities(
         each._replace(span=Span(start, end)) for (start, end, _), each in places_after.items()
     ):
-        return f"with the name {_short(new)} the text would have another meaning"
+        return f"the name {_short(new)} would change the meaning of the text"
     told, now = diagnostics_of(reading, known), diagnostics_of(later_reading, known)
     before = Counter((each.code, each.severity, each.span) for each in told)
     later = Counter((each.code, each.severity, _back(made, each.span)) for each in now)
@@ -176,14 +180,14 @@ def _change_of_meaning(reading: Reading, edits: Sequence[Edit], at: Occurrence, 
         more, less = later - before, before - later
         said = next((each for each in now if (each.code, each.severity, _back(made, each.span)) in more), None)
         if said is not None:
-            return f"with the name {_short(new)} the check would report: {said.message} ({said.code})"
+            return f"with the name {_short(new)}, the check would report: {said.message} ({said.code})"
         gone = next(each for each in told if (each.code, each.severity, each.span) in less)
-        return f"with the name {_short(new)} the check would no longer report: {gone.message} ({gone.code})"
+        return f"with the name {_short(new)}, the check would no longer report: {gone.message} ({gone.code})"
     return ""
 
 
 def _identities(found: Iterable[Occurrence]) -> list[tuple[int, int, str, int]]:
-    """Return the span and kind of each occurrence, with the start of the first occurrence that refers to the same thing."""
+    """Return for each occurrence its start, end and kind, and the start of the first occurrence of the same thing."""
     ordered = sorted(found, key=lambda each: (each.span.start, each.span.end))
     first: dict[tuple[str, str, int], int] = {}
     return [
@@ -192,7 +196,7 @@ def _identities(found: Iterable[Occurrence]) -> list[tuple[int, int, str, int]]:
 
 
 def _ends_back(made: Repaired, span: Span) -> tuple[int, int]:
-    """Return the original start and end of a span. Unlike ``back_span``, create no ``Span``: a file has thousands of names."""
+    """Return the original start and end of a span. Unlike ``back_span``, this creates no ``Span``: a file has many names."""
     start = made.back(span.start)
     return start, max(start, made.back(span.end))
 
@@ -272,6 +276,7 @@ def _seed(reading: Reading) -> Iterator[Symbol]:
     extract = root.fields.get("extract")
     fields = extract.fields.get("fields") if extract is not None else root.fields.get("extraction_fields")
     yield from _symbols_of_list(fields, "field", "type")
+    yield from _symbols_of_list(root.fields.get("reduce"), "computation", "type")
     yield from _symbols_of_list(root.fields.get("compute") or root.fields.get("compute_dag"), "computation", "op")
 
 
@@ -336,6 +341,8 @@ def _seed_folds(reading: Reading) -> Iterator[tuple[int, int]]:
 # Builds hover text: the description that completion offers for the token, and how often a name is used.
 
 _BRACKETS = re.compile(r"\[[^\[\]\n]*\]")
+_OTHER_FORM = ", or "
+"""Separates the forms of commands with the same keyword."""
 _NAMING = frozenset({"variable", "step", "property", "string"})
 
 
@@ -355,7 +362,10 @@ def hover_at(reading: Reading, offset: int, known: Known) -> Hover | None:
 
 
 def _offered(reading: Reading, token: Token, span: Span, known: Known) -> Completion | None:
-    """Return the completion at the end of ``span`` whose text equals the text of ``span``; None if no completion does."""
+    """Return the completion that would produce the text of ``span`` if the cursor were at the end of ``span``.
+
+    Return None if there is no such completion.
+    """
     said = reading.text[span.start : span.end]
     end = span.end
     is_text = said[:1] in "\"'" and len(said) > 1 and said[-1] == said[0]
@@ -371,13 +381,13 @@ def _offered(reading: Reading, token: Token, span: Span, known: Known) -> Comple
 
 
 def _accessor(text: str, token: Token, offset: int) -> Span | None:
-    """Return the span of the accessor ``[...]`` at ``offset``; None if there is none. ``token`` has all accessors of a reference."""
+    """Return the span of the accessor ``[...]`` at ``offset``; None if there is no accessor. ``token`` spans all accessors."""
     parts = _BRACKETS.finditer(text, token.start, token.end)
     return next((Span(*part.span()) for part in parts if part.start() <= offset <= part.end()), None)
 
 
 def _inside(reading: Reading, offset: int, known: Known) -> Hover | None:
-    """Return the hover text at ``offset`` if this is in a string that is a program or an expression, otherwise None."""
+    """Return the hover text at ``offset`` if this place is in a string with a program or an expression; otherwise None."""
     if "GASL" not in reading.text and "EXPR" not in reading.text:
         return None
     for step in reading.script.steps:
@@ -413,27 +423,40 @@ def _token(tokens: Sequence[Token], offset: int) -> Token | None:
 def _about(found: Completion, reading: Reading, token: Token) -> str:
     name = code(found.match or _plain(found.text) or found.text)
     if found.kind == "command":
-        return block(found.detail, reading.language)
+        return block(found.detail.replace(_OTHER_FORM, "\n"), reading.language)
     if found.kind in ("variable", "step") and found.documentation:
         return f"**{found.kind}** {name}\n\n{found.documentation}"
-    if not found.detail and not found.documentation:
+    if not found.detail and (found.kind == "keyword" or not found.documentation):
         form = _form(reading, token) if reading.language == "gasl" else ""
-        return f"**{found.kind}** {name}, in\n\n{form}" if form else ""  # the word alone says nothing new
+        parts = (f"**{found.kind}** {name}, in\n\n{form}" if form else "", found.documentation)
+        return "\n\n".join(filter(None, parts))  # the word alone adds no information
     head = f"**{found.kind}** {name}" + (f" · {plain(found.detail)}" if found.detail else "")
     return f"{head}\n\n{found.documentation}" if found.documentation else head
 
 
 def _form(reading: Reading, token: Token) -> str:
-    """Return the syntax of the command that contains the token, as a code block; "" if it is unknown."""
+    """Return the syntax of the command that contains the keyword ``token``, as a code block; "" if the command is unknown."""
     tokens = tokens_in(reading)
     place = bisect_right(tokens, token.start, key=lambda each: each.start) - 1
-    command = next((each for each in reversed(tokens[: place + 1]) if each.type == "command"), None)
-    form = FORMS.get(reading.text[command.start : command.end].upper()) if command is not None else None
-    return block(form, "gasl") if form else ""
+    word, before = (reading.text[each.start : each.end].upper() for each in (token, tokens[max(place - 1, 0)]))
+    if word in BLOCK_WORDS or (word == "ANY" and before == "CATCH"):
+        return block(BLOCK_FORM, "gasl")
+    commands = (each for each in reversed(tokens[: place + 1]) if each.type == "command")
+    if word == "ELSE":  # ELSE follows another command inside BRANCH
+        commands = (each for each in commands if reading.text[each.start : each.end].upper() == "BRANCH")
+    command = next(commands, None)
+    if command is None:
+        return ""
+    forms = FORMS.get(reading.text[command.start : command.end].upper(), "").split(_OTHER_FORM)
+    second = reading.text[command.end :].split(maxsplit=1)[:1]
+    own = (
+        [form for form in forms if second and second[0].lower() in form.split()[1:2][0].split("|")] if forms[0] else []
+    )
+    return block("\n".join(own or forms), "gasl") if forms[0] else ""
 
 
 def _uses(reading: Reading, offset: int) -> list[str]:
-    """Return a sentence on how often the name defined at ``offset`` is used; an empty list if ``offset`` is not at a definition."""
+    """If a name is defined at ``offset``, return a sentence that says how often it is used. Otherwise return an empty list."""
     found = names_in(reading)
     at = occurrence_at(found, offset)
     if at is None:
@@ -442,6 +465,6 @@ def _uses(reading: Reading, offset: int) -> list[str]:
     uses = sum(not each.defines for each in same)
     if not at.defines:
         return []
-    times = "once" if uses == 1 else f"{uses:,} times" if uses else "nowhere in this text"
+    used = "used once" if uses == 1 else f"used {uses:,} times" if uses else "not used in this text"
     kind = "step" if at.kind == "computation" else at.kind
-    return [f"**{kind}** {code(at.name)}, defined here, used {times}"]
+    return [f"**{kind}** {code(at.name)}, defined here, {used}"]

@@ -1,10 +1,10 @@
-"""The semantic tokens of a text in any of the languages."""
+"""Semantic tokens of a text, for all languages."""
 
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
-from ..catalogue.operations import FUNCTIONS, METHODS
+from ..catalogue.operations import FUNCTIONS, METHODS, RESERVED_FUNCTIONS
 from ..parse.expr.engine import MAX_LENGTH
 from ..parse.expr.engine import automaton as expr_automaton
 from ..parse.expr.engine import follow as expr_follow
@@ -56,14 +56,14 @@ def lwt_tokens(text: str) -> Iterator[Token]:
 
 
 def _line(line: str) -> tuple[Token, ...] | None:
-    """Return the tokens of a line that is a comment or a whole step; None if the step continues on the next line."""
+    """Return the tokens of a line that is a comment or a complete step; None if the step continues on the next line."""
     match = _OUTSIDE.match(line)
     found: list[Token] = []
     return tuple(found) if match is not None and _collect(line, match, found)[1] else None
 
 
 def _collect(text: str, match: re.Match[str], found: list[Token]) -> tuple[int, bool]:
-    """Add the tokens of the comment or step that begins with ``match`` to ``found``. Return its end, and whether the end is certain."""
+    """Add the tokens of the comment or step at ``match`` to ``found``. Return its end, and whether this end is certain."""
     if match["comment"] is not None:
         start = match.start("comment")
         found.append(Token(start, start + len(match["comment"].rstrip()), "comment"))
@@ -80,7 +80,10 @@ _TYPES: dict[str, TokenType] = {
 
 
 def _step(text: str, at: int, found: list[Token]) -> tuple[int, bool]:
-    """Add the tokens of a step after its head to ``found``. Return its end, and whether its last parenthesis was found."""
+    """Add the tokens after the head of a step to ``found``.
+
+    Return the step's end, and whether its last parenthesis was found.
+    """
     depth = 0
     for match in _inside().finditer(text, at):
         kind = match.lastgroup or ""
@@ -144,15 +147,19 @@ _LEXEME = re.compile(
     r"""|(?P<variable>\$\{[^}\r\n]*+\}?)"""
     r"""|(?P<number>-?[0-9][0-9.]*+(?:[eE][+-]?[0-9]++)?(?![A-Za-z_]))"""
     r"""|(?P<path>(?:[A-Za-z_]\w*+|`(?:[^`\r\n]|``)++`)(?:\.(?:[A-Za-z_]\w*+|`(?:[^`\r\n]|``)++`))++)"""
-    r"""|(?P<quoted>`(?:[^`\r\n]|``)++`)|(?P<word>[A-Za-z_]\w*+)|(?P<sign>[<>=!]=|<>|[<>=])|(?P<bracket>[()\[\],])|(?P<other>\S)""",
+    r"""|(?P<quoted>`(?:[^`\r\n]|``)++`)|(?P<word>[A-Za-z_]\w*+)|(?P<sign>[<>=!]=|<>|->|<-(?=[ \t]*+[\[\-])|[<>=+\-*/%])"""
+    r"""|(?P<bracket>[()\[\]{},:|])|(?P<other>\S)""",
 )
 _SAMPLES = {"string": '"x"', "variable": "${x}", "path": "node.x", "quoted": "x", "other": "?"}
+_VALUES = frozenset({"string", "variable", "number", "path", "quoted"})
+"""The pieces after which a minus is an operator, not the sign of a number."""
 _GASL_TYPES: dict[str, TokenType] = {
     "string": "string", "variable": "variable", "number": "number", "path": "property", "quoted": "variable", "word": "variable",
     "sign": "operator", "comment": "comment",
 }  # fmt: skip
-"""The types of pieces that are classified without the parser."""
+"""Maps the kinds of pieces that are classified without the parser to types."""
 _LONGEST_SHAPE = 400
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 Lexeme = tuple[str, int, int]
 
@@ -162,7 +169,7 @@ def gasl_tokens(text: str) -> Iterator[Token]:
     at = start = depth = 0
     for line in text.split("\n"):
         end = at + len(line)
-        depth = max(0, depth + _open_brackets(line) if "(" in line or "[" in line or depth else depth)
+        depth = max(0, depth + _open_brackets(line)) if depth or not _OPENING.isdisjoint(line) else depth
         if not depth or end == len(text):
             chunk = line if start == at else text[start:end]
             for begin, stop, kind in _of_chunk(chunk):
@@ -172,19 +179,26 @@ def gasl_tokens(text: str) -> Iterator[Token]:
 
 
 def _open_brackets(line: str) -> int:
-    """Return how many more brackets a line opens than it closes."""
+    """Return the number of brackets that a line opens, minus the number that it closes."""
     signs = [match[0] for match in _LEXEME.finditer(line) if match.lastgroup == "bracket"]
-    return sum(sign in "([" for sign in signs) - sum(sign in ")]" for sign in signs)
+    return sum(sign in _OPENING for sign in signs) - sum(sign in _CLOSING for sign in signs)
 
 
 def _of_chunk(text: str) -> tuple[tuple[int, int, TokenType], ...]:
-    """Return the tokens of a statement. ``text`` is its line, with the further lines that its brackets include."""
+    """Return the tokens of a statement. ``text`` consists of its lines up to the one with its last closing bracket."""
     chunk: list[Lexeme] = []
     shape: list[str] = []
     known = keywords()
+    behind_value = False
     for match in _LEXEME.finditer(text):
         kind = match.lastgroup or ""
         said = match[0]
+        if kind == "number" and said[0] == "-" and behind_value:  # a - 5 written as a -5
+            chunk.append(("sign", match.start(), match.start() + 1))
+            chunk.append((kind, match.start() + 1, match.end()))
+            shape += ["-", "1" if said[1:].isdigit() else "1.5"]
+            continue
+        behind_value = kind in _VALUES or said == ")" or (kind == "word" and said.upper() not in known)
         if kind == "comment":
             chunk.append((kind, match.start(), match.start() + len(said.rstrip())))
         elif kind != "newline":
@@ -203,7 +217,10 @@ def _of_chunk(text: str) -> tuple[tuple[int, int, TokenType], ...]:
 
 @lru_cache(maxsize=2048)
 def _types(shape: str) -> tuple[TokenType | None, ...]:
-    """Return the type of each piece of a shape. The type of brackets and commas is None."""
+    """Return the type of each piece of ``shape``, the text of a statement in which samples replace names and values.
+
+    The type of brackets and commas is None.
+    """
     follower = follow(shape)
     pieces = _pieces(shape)
     if follower is None or len(follower.met) != len(pieces):
@@ -234,21 +251,40 @@ def _type(terminals: list[str], place: int) -> TokenType | None:
     before = terminals[place - 1] if place else ""
     after = terminals[place + 1] if place + 1 < len(terminals) else ""
     if terminal in _command_terminals():
-        # JOIN a WITH b ON id: a word that can begin a command begins one only at the start of a statement, or after THEN or ELSE.
-        return "command" if not place or before in ("_THEN", "_ELSE", "THEN", "ELSE") else "keyword"
+        # JOIN a WITH b ON id: a word that can begin a command begins one only at the start of a statement, or after a word that a
+        # command follows.
+        return "command" if not place or before in _BEFORE_COMMANDS else "keyword"
     if terminal == "IDENTIFIER":
-        if after == "COLUMN_TYPE":
-            return "property"
-        return "function" if before == "_USING" else "variable"  # after any other USING comes a string
+        return _type_of_name(terminals, before, after)
+    if terminal == "PATH" and after == "LPAR":
+        return "function"
     if terminal in _BY_TERMINAL:
         return _BY_TERMINAL[terminal]
     said = automaton().spellings.get(terminal, ("",))[0]
     return "keyword" if said[:1].isalpha() else None
 
 
+_BEFORE_COMMANDS = frozenset({"_THEN", "_ELSE", "EXPLAIN"})
+
+
+def _type_of_name(terminals: list[str], before: str, after: str) -> TokenType:
+    """Return the type of a name between the terminals ``before`` and ``after``."""
+    if before == "_USING":  # after any other USING comes a string
+        return "function"
+    if before in ("COLON", "BAR"):  # a label in a pattern
+        return "type"
+    is_setting = after == "EQUALS"
+    is_property = before in ("LBRACE", "_COMMA") and after == "COLON"
+    is_returned = after == "COLUMN_TYPE" and terminals[0] != "PARAM"
+    # An AS that another option of the command follows names a column; the last AS names the variable.
+    is_column = before == "_AS" and after in ("_AS", "_COMMA", "WHERE", "SAMPLE", "_COMPUTE", "ON")
+    return "property" if is_setting or is_property or is_returned or is_column else "variable"
+
+
 _BY_TERMINAL: dict[str, TokenType] = {
     "PATH": "property", "STRING": "string", "VARIABLE": "variable", "INT": "number", "NUMBER": "number", "FUNCTION": "function",
     "TYPE": "type", "COLUMN_TYPE": "type", "EQUALS": "operator", "COMPARISON": "operator",
+    **dict.fromkeys(("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "RIGHT_ARROW", "LEFT_ARROW"), "operator"),
 }  # fmt: skip
 
 
@@ -313,13 +349,9 @@ def _expr_plain(text: str) -> Iterator[Token]:
         kind = match.lastgroup or ""
         found: TokenType
         if kind == "word":
-            found = (
-                "keyword"
-                if match[0] in words
-                else "function"
-                if match[0] in FUNCTIONS or match[0] in METHODS
-                else "variable"
-            )
+            called = match[0] in FUNCTIONS and text[match.end() : match.end() + 1] == "("
+            function = called or match[0] in RESERVED_FUNCTIONS or match[0] in METHODS
+            found = "keyword" if match[0] in words else "function" if function else "variable"
         else:
             found = _EXPR_TYPES[kind]
         yield Token(*match.span(), found)

@@ -12,13 +12,16 @@ __all__ = ["Node", "walk"]
 
 @attrs.frozen
 class Node:
-    """A tree node. ``span`` is the place of the node in the text; equality and hashing ignore the span."""
+    """A node of a tree. ``span`` is the place of the node in the text. Equality and hashing ignore it."""
 
     span: Span = attrs.field(default=NOWHERE, eq=False, repr=False, kw_only=True)
 
 
-def walk(root: Node, enter: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
-    """Yield ``root`` and all nodes below it, parents first, in source order; the children of a node only if ``enter(node)``."""
+def walk(root: Node, enter: Callable[[Node], bool] | None = None) -> Iterator[Node]:
+    """Yield ``root`` and all nodes below it, in source order; parents come before their children.
+
+    If ``enter(node)`` is false, the children are skipped. By default, all children are visited.
+    """
     stack: list[Any] = [root]
     while stack:
         current = stack.pop()
@@ -26,17 +29,20 @@ def walk(root: Node, enter: Callable[[Node], bool] = lambda _: True) -> Iterator
             stack.extend(reversed(current))
         elif isinstance(current, Node):
             yield current
-            if enter(current):
-                stack.extend(getattr(current, name) for name in reversed(_children(type(current))))
+            if enter is None or enter(current):
+                for name in _children(type(current)):
+                    child = getattr(current, name)
+                    if isinstance(child, tuple | Node):
+                        stack.append(child)
 
 
 _CHILDREN: dict[type, tuple[str, ...]] = {}
 
 
 def _children(kind: type) -> tuple[str, ...]:
-    """Return the fields of ``kind`` that can hold nodes. Computed once per class."""
+    """Return the fields of the class ``kind`` that can hold nodes, the last first. The fields are computed once for each class."""
     names = _CHILDREN.get(kind)
     if names is None:
-        names = tuple(a.name for a in attrs.fields(kind) if a.name != "span" and a.eq)
+        names = tuple(a.name for a in reversed(attrs.fields(kind)) if a.name != "span" and a.eq)
         _CHILDREN[kind] = names
     return names

@@ -30,7 +30,7 @@ class Literal(Node):
 
 @frozen
 class Name(Node):
-    """A named value: a computed step, a bound value, a comprehension's variable, ``extractions``."""
+    """The name of a value: a computed step, a bound value, a comprehension's variable, or ``extractions``."""
 
     name: str
 
@@ -52,7 +52,7 @@ class ListDisplay(Node):
 
 @frozen
 class TupleDisplay(Node):
-    """``(a, b)``; in a result it becomes a list."""
+    """``(a, b)``. In a result, it becomes a list."""
 
     items: tuple["Expr", ...]
 
@@ -66,7 +66,7 @@ class DictDisplay(Node):
 
 @frozen
 class Negative(Node):
-    """``-operand``: a minus before an operand."""
+    """``-operand``: the negative of a number."""
 
     operand: "Expr"
 
@@ -89,7 +89,7 @@ class Arithmetic(Node):
 
 @frozen
 class Comparison(Node):
-    """``first < b <= c``: compares adjacent operands. All comparisons must be true; evaluation stops at the first that is not."""
+    """``first < b <= c``: comparisons of adjacent operands. All of them must be true. Evaluation stops at the first that is not."""
 
     first: "Expr"
     rest: tuple[tuple[Test, "Expr"], ...]
@@ -104,7 +104,7 @@ class Not(Node):
 
 @frozen
 class BoolChain(Node):
-    """``a and b and c`` or ``a or b or c``: the value is the deciding operand, as in Python; later operands are not evaluated."""
+    """``a and b and c`` or ``a or b or c``. The value is that of the deciding operand, as in Python. Later operands are not evaluated."""
 
     operator: OneOf["and", "or"]
     operands: tuple["Expr", ...]
@@ -118,13 +118,22 @@ class Conditional(Node):
     otherwise: "Expr"
 
 
+def _names(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
+
+
 @frozen
 class Clause(Node):
-    """``for name in iterable if c if d``."""
+    """``for x in iterable if c if d``. With several names, as in ``for a, b in iterable``, each element must be a list of that length."""
 
-    name: str
+    names: tuple[str, ...] = attrs.field(converter=_names)
     iterable: "Expr"
     conditions: tuple["Expr", ...] = ()
+
+    @property
+    def variable(self) -> str | None:
+        """The variable that holds a whole element; None if there are several names."""
+        return self.names[0] if len(self.names) == 1 else None
 
 
 @frozen
@@ -138,7 +147,7 @@ class Comprehension(Node):
 
 @frozen
 class Subscript(Node):
-    """``value[index]``: the value under a key of an object, or an element of a list or a string."""
+    """``value[index]``: the value under a key of an object, an element of a list, or a character of a string."""
 
     value: "Expr"
     index: "Expr"

@@ -1,11 +1,11 @@
 """The tree of a GASL program. Each command has its own class. See ``docs/design/gasl.md#commands``.
 
-A program consists of statements and comments in source order. A statement is a command and its reason; nested
-constructs (``TRY``, ``BRANCH``, ``ON``, ``EXPLAIN``) contain statements or commands. Names have spans, so that a check
-can report the place of a variable instead of a line.
+A program consists of statements and comments in source order. A statement is a command and its reason; nested constructs (``TRY``,
+``BRANCH``, ``ON``, ``EXPLAIN``) contain statements or commands. Names have spans. Therefore a check can report the exact place of a
+variable, and not only its line.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from attrs import field, frozen
@@ -13,15 +13,15 @@ from attrs import field, frozen
 from ..diagnostic import Diagnostic
 from ..source import Source
 from . import Node
-from .conditions import Condition
+from .conditions import Condition, Constant, Field, Value, Variable
+from .patterns import Pattern as Pattern
+from .patterns import PatternEdge as PatternEdge
+from .patterns import PatternNode as PatternNode
 
 StateType = Literal["LIST", "DICT", "COUNTER"]
 ColumnType = Literal["TEXT", "INT", "FLOAT", "BOOL", "LIST"]
-Function = Literal["count", "sum", "mean", "min", "max", "median"]
+Function = Literal["count", "sum", "mean", "min", "max", "median", "stdev", "percentile", "collect"]
 OnStatus = Literal["EMPTY", "ERROR", "PARTIAL", "SCHEMA_MISMATCH"]
-
-JOINED_FIELDS = 1_000
-"""Maximum number of fields in a row of a JOIN."""
 
 
 @frozen
@@ -43,24 +43,66 @@ class Key(Node):
         return ".".join(self.parts)
 
 
-@frozen
-class Path(Node):
-    """A field of items, as in ``SELECT ... FIELDS``: one or more names, joined by dots in the text."""
+Path: TypeAlias = Field
+"""A plain field, as in ``SELECT ... FIELDS a, b.c``."""
 
-    parts: tuple[str, ...]
+Number: TypeAlias = int | Variable
+"""A number of items or edges: an integer, or a variable that holds an integer."""
+
+
+@frozen
+class NamedValue(Node):
+    """A value, and the name of its column. Only a value that is a plain field may have no name.
+
+    ``AS name`` after a value names its column; the last ``AS`` of a command names the command's variable.
+    """
+
+    value: Value
+    name: Name | None = None
 
     @property
-    def text(self) -> str:
-        """The path with its dots."""
-        return ".".join(self.parts)
+    def column(self) -> str:
+        """The name of the column.
+
+        A plain field without a given name is named by its path with dots. The name is "" for any other value without a name.
+        """
+        if self.name is not None:
+            return self.name.text
+        return self.value.text if isinstance(self.value, Field) else ""
 
 
 @frozen
 class Order(Node):
-    """One field of ``ORDER BY``. Null is last in both directions."""
+    """One value of ``ORDER BY`` or ``RANK ... BY``. Nulls are last in both directions."""
 
-    field: Path
+    value: Value
     descending: bool = False
+
+
+@frozen
+class OnPair(Node):
+    """One pair of values in ``ON left [= right]``. ``right`` is None if both sides use the same value."""
+
+    left: Value
+    right: Value | None = None
+
+    @property
+    def other(self) -> Value:
+        """The value on the right side."""
+        return self.left if self.right is None else self.right
+
+
+@frozen
+class Param(Node):
+    """``PARAM name TYPE [= constant] [WITH_DESCRIPTION "..."]``: a variable whose value is passed to the program.
+
+    ``default`` is None if no default is written; for ``= null``, it is ``Constant(None)``.
+    """
+
+    name: Name
+    type: ColumnType
+    default: Constant | None = None
+    description: str | None = None
 
 
 # Declaring and updating
@@ -84,7 +126,7 @@ class Reset(Node):
 
 @frozen
 class Update(Node):
-    """``UPDATE key WITH var [MERGE|REPLACE]``. If the text has no mode, ``mode`` is None, which means MERGE."""
+    """``UPDATE key WITH var [MERGE|REPLACE]``. If no mode is written, ``mode`` is None, and the command works as with MERGE."""
 
     key: Key
     source: Name
@@ -96,38 +138,74 @@ class Update(Node):
 
 @frozen
 class Find(Node):
-    """``FIND nodes|edges [WHERE ...] [ORDER BY ...] [LIMIT n] AS var``."""
+    """``FIND nodes|edges [WHERE ...] [ORDER BY ...] [LIMIT n [PER ...]] AS var``. ``per`` is empty without PER."""
 
     kind: Literal["nodes", "edges"]
     where: Condition | None
     order: tuple[Order, ...]
-    limit: int | None
+    limit: Number | None
     into: Name
+    per: tuple[Value, ...] = ()
+
+
+@frozen
+class FindPatterns(Node):
+    """``FIND patterns pattern, ... [WHERE ...] [ORDER BY ...] [LIMIT n [PER ...]] AS var``."""
+
+    patterns: tuple[Pattern, ...]
+    where: Condition | None
+    order: tuple[Order, ...]
+    limit: Number | None
+    into: Name
+    per: tuple[Value, ...] = ()
 
 
 @frozen
 class FindPaths(Node):
-    """``FIND paths [FROM a TO b] [VIA ...] [WHERE ...] [MAXLEN n] [SHORTEST] [LIMIT n] AS var``."""
+    """``FIND paths [FROM a TO b] [VIA ...] [WHERE ...] [MAXLEN n] [SHORTEST [k] [BY cost]] [DIRECTION d] [LIMIT n] AS var``.
+
+    If ``shortest`` is true, all shortest paths between each pair of ends are found. If ``count`` is given too, this number of
+    shortest simple paths is found for each pair. ``cost`` is the cost of an edge (None: 1).
+    """
 
     start: Name | Condition | None
     end: Name | Condition | None
     via: Condition | None
     where: Condition | None
-    max_length: int | None
+    max_length: Number | None
     shortest: bool
-    limit: int | None
+    limit: Number | None
+    into: Name
+    count: Number | None = None
+    cost: Value | None = None
+    direction: Literal["out", "in", "both"] | None = None
+
+
+@frozen
+class FindCycles(Node):
+    """``FIND cycles [VIA ...] [WHERE ...] [MAXLEN n] [LIMIT n] AS var``."""
+
+    via: Condition | None
+    where: Condition | None
+    max_length: Number | None
+    limit: Number | None
     into: Name
 
 
 @frozen
 class Walk(Node):
-    """``WALK var [VIA ...] [DEPTH n] [DIRECTION out|in|both] AS var``: the neighbours of a set of nodes."""
+    """``WALK var [VIA ...] [DEPTH n] [DIRECTION out|in|both] [TRACE] AS var``: the nodes that can be reached from a set of nodes.
+
+    If ``trace`` is true, each node has two more fields. ``depth`` is the number of edges from the nearest start, and ``parent`` is the
+    previous node.
+    """
 
     source: Name
     via: Condition | None
-    depth: int | None
+    depth: Number | None
     direction: Literal["out", "in", "both"] | None
     into: Name
+    trace: bool = False
 
 
 @frozen
@@ -151,92 +229,110 @@ class Connect(Node):
 
 @frozen
 class Measure(Node):
-    """``MEASURE var|graph USING algorithm AS var``; ``source`` is None for the whole graph."""
+    """``MEASURE var|graph [ON var] USING algorithm[(setting = constant, ...)] [BY weight] AS var``.
+
+    If ``source`` is None, the entire graph is measured. If ``edges`` is given, the measured graph consists of the edges in that
+    variable. ``weight`` is the weight of an edge.
+    """
 
     source: Name | None
     algorithm: str
     into: Name
+    edges: Name | None = None
+    settings: tuple[tuple[str, Constant], ...] = ()
+    weight: Value | None = None
 
 
 # Reshaping
 
 
 @frozen
-class SelectFields(Node):
-    """``SELECT var FIELDS a, b.c AS var``."""
+class Select(Node):
+    """``SELECT [DISTINCT] var [FIELDS value [AS name], ...] [WHERE ...] [SAMPLE n] AS var``. Without FIELDS, ``columns`` is empty."""
 
     source: Name
-    fields: tuple[Path, ...]
+    columns: tuple[NamedValue, ...]
+    where: Condition | None
     into: Name
+    distinct: bool = False
+    sample: Number | None = None
 
 
 @frozen
-class SelectWhere(Node):
-    """``SELECT var WHERE ... AS var``."""
+class Unnest(Node):
+    """``UNNEST var BY value [AS name] AS var``: a row for each element of the value, which is a list."""
 
     source: Name
-    where: Condition
+    by: NamedValue
     into: Name
 
 
 @frozen
 class Count(Node):
-    """``COUNT var [BY field] AS var``."""
+    """``COUNT var [BY value [AS name], ...] AS var``. ``by`` is empty without BY."""
 
     source: Name
-    by: Path | None
+    by: tuple[NamedValue, ...]
     into: Name
 
 
 @frozen
 class Computation(Node):
-    """``sum(x)`` in ``AGGREGATE``. Only ``count()`` may be without a field."""
+    """``sum(x) [AS name]`` in ``AGGREGATE``. Only ``count()`` may have no value. ``share`` is the second argument of ``percentile``."""
 
     function: Function
-    field: Path | None
+    value: Value | None
+    distinct: bool = False
+    share: Value | None = None
+    name: Name | None = None
 
 
 @frozen
 class Aggregate(Node):
-    """``AGGREGATE var BY field COMPUTE sum(x), mean(y) AS var``."""
+    """``AGGREGATE var [BY value [AS name], ...] COMPUTE sum(x) [AS name], ... AS var``. Without BY, there is one row."""
 
     source: Name
-    by: Path
+    by: tuple[NamedValue, ...]
     computations: tuple[Computation, ...]
     into: Name
 
 
 @frozen
 class Rank(Node):
-    """``RANK var BY field [DESC] [LIMIT n] AS var``."""
+    """``RANK var BY value [DESC], ... [LIMIT n [PER value, ...]] AS var``."""
 
     source: Name
-    by: Path
-    descending: bool
-    limit: int | None
+    by: tuple[Order, ...]
+    limit: Number | None
     into: Name
+    per: tuple[Value, ...] = ()
 
 
 @frozen
 class Join(Node):
-    """``JOIN a WITH b ON field [= field] AS var``; a single field applies to both sides."""
+    """``[LEFT] JOIN a WITH b [AS name] ON value [= value], ... [SIMILAR number] AS var``.
+
+    ``outer`` marks a LEFT JOIN. ``name`` is the field under which the right items are nested. If ``similar`` is None, the values of each
+    pair in ``on`` must be equal. Otherwise ``on`` has a single pair of strings, and ``similar`` is their minimum similarity.
+    """
 
     left: Name
     right: Name
-    left_field: Path
-    right_field: Path
+    on: tuple[OnPair, ...]
     into: Name
+    outer: bool = False
+    name: Name | None = None
+    similar: float | None = None
 
 
 @frozen
 class SetOperation(Node):
-    """``UNION a WITH b [ON field [= field]] AS var``, also ``INTERSECT`` and ``EXCEPT``. Without ON, whole items are compared."""
+    """``UNION a WITH b [ON value [= value], ...] AS var``, also ``INTERSECT`` and ``EXCEPT``. Without ON, complete items are compared."""
 
     kind: Literal["UNION", "INTERSECT", "EXCEPT"]
     left: Name
     right: Name
-    left_field: Path | None
-    right_field: Path | None
+    on: tuple[OnPair, ...]
     into: Name
 
 
@@ -339,7 +435,7 @@ class Cancel(Node):
 
 @frozen
 class Comment(Node):
-    """``# ...`` to the end of the line, without trailing blanks. ``trailing``: the comment follows a command on the same line."""
+    """``# ...`` to the end of the line, without trailing spaces. ``trailing`` is true if the comment follows a command on the same line."""
 
     text: str
     trailing: bool = False
@@ -347,7 +443,10 @@ class Comment(Node):
 
 @frozen
 class Statement(Node):
-    """A command and its ``why``: the text of the ``#:`` lines above the command, joined by a blank; None without such lines."""
+    """A command and its ``why``.
+
+    The ``why`` is the text of the ``#:`` lines above the command, joined by spaces. ``why`` is None without such lines.
+    """
 
     command: "Command"
     why: str | None = None
@@ -355,7 +454,7 @@ class Statement(Node):
 
 @frozen
 class Try(Node):
-    """``TRY ... [CATCH ANY ...] [FINALLY ...] END``. ``caught`` is None without CATCH, ``always`` is None without FINALLY."""
+    """``TRY ... [CATCH ANY ...] [FINALLY ...] END``. ``caught`` is None without CATCH. ``always`` is None without FINALLY."""
 
     body: "tuple[Item, ...]"
     caught: "tuple[Item, ...] | None" = None
@@ -363,9 +462,9 @@ class Try(Node):
 
 
 Command: TypeAlias = (
-    Declare | Reset | Update | Find | FindPaths | Walk | Subgraph | Connect | Measure | SelectFields | SelectWhere
-    | Count | Aggregate | Rank | Join | SetOperation | Process | Classify | Analyze | Require | Assert | On | Branch
-    | Explain | SetCommand | Cancel | Try
+    Param | Declare | Reset | Update | Find | FindPatterns | FindPaths | FindCycles | Walk | Subgraph | Connect | Measure
+    | Select | Unnest | Count | Aggregate | Rank | Join | SetOperation | Process | Classify | Analyze | Require | Assert
+    | On | Branch | Explain | SetCommand | Cancel | Try
 )  # fmt: skip
 
 Item: TypeAlias = Statement | Comment
@@ -385,45 +484,8 @@ class Program(Node):
         return tuple(item for item in self.items if isinstance(item, Statement))
 
 
-def joined_names(left: Collection[str], right: Collection[str], command: Join) -> dict[str, str] | None:
-    """Map each field of the right side to its name in the rows of a JOIN. The fields of the left side keep their names.
-
-    If both sides have a field ``name``, the right one becomes ``right.name``; if that name is taken too, ``right.`` is prepended
-    again. A join field with the same name on both sides occurs only once. Returns None if the rows would have more than
-    ``JOINED_FIELDS`` fields: each join of a variable with itself doubles the number of fields.
-    """
-    on = command.right_field.text if command.left_field.text == command.right_field.text else None
-    left = frozenset(left)
-    if len(left) + len(right) - (on in left and on in right) > JOINED_FIELDS:
-        return None
-    taken = {_prefixed(name) for name in (*left, *right)}
-    used: dict[str, int] = {}
-    names: dict[str, str] = {}
-    for name in sorted(right, key=len):  # shorter names first, so that the order of the fields does not matter
-        if name == on and name in left:
-            continue
-        if name not in left:
-            names[name] = name
-            continue
-        count, rest = _prefixed(name)
-        count = max(count, used.get(rest, 0)) + 1  # counts that a shorter name used or skipped are not tried again
-        while (count, rest) in taken:
-            count += 1
-        used[rest] = count
-        names[name] = "right." * count + rest
-    return {name: names[name] for name in right if name in names}
-
-
-def _prefixed(name: str) -> tuple[int, str]:
-    """Return the number of ``right.`` prefixes of a name, and the name without them."""
-    count = 0
-    while name.startswith("right.", 6 * count):
-        count += 1
-    return count, name[6 * count :]
-
-
 def bound_variables(command: "Command") -> Iterator[Name]:
-    """Yield the variables that ``command`` itself binds, without the variables that nested commands bind."""
-    into = getattr(command, "into", None)
+    """Yield the variables that ``command`` itself binds. Variables that nested commands bind are omitted."""
+    into = command.name if isinstance(command, Param) else getattr(command, "into", None)
     if into is not None:
         yield into

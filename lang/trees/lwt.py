@@ -6,7 +6,7 @@ values: templates, references, literals, lists, objects, bare words, choices, ca
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from typing import Literal as OneOf
 
 import attrs
@@ -20,7 +20,7 @@ MAX_STEPS = 10_000
 """Default maximum number of steps of a script (``--max-steps``, ``max_steps=``)."""
 
 MISSING: Final = object()
-"""The run's input is unknown. None can't mean this, because it is a valid input: JSON's null."""
+"""The run's input is unknown. None can't mean this, because None is a valid input (JSON's null)."""
 ABSENT: Final = object()
 """The run has no input."""
 
@@ -53,7 +53,7 @@ class Index(Node):
 
 @frozen
 class Slice(Node):
-    """``[0:200]``: a part of a list or of a plain text."""
+    """``[0:200]``: part of a list or of a string."""
 
     start: int | None
     stop: int | None
@@ -64,7 +64,10 @@ Accessor: TypeAlias = Key | Index | Slice
 
 @frozen
 class Reference(Node):
-    """``{(name)}["key"][0]``: the output of a step, the input, or EACH's item or index, with the path to a part of the value."""
+    """``{(name)}["key"][0]``: a reference to a value, with a path into the value.
+
+    The value is the output of a step, the run's input, or the item or index of an EACH.
+    """
 
     name: str
     accessors: tuple[Accessor, ...] = ()
@@ -72,13 +75,13 @@ class Reference(Node):
 
 @frozen
 class Template(Node):
-    """A string: texts and references in source order. Adjacent texts are merged."""
+    """A string: text and references in source order. Adjacent pieces of text are merged."""
 
     parts: tuple[Text | Reference, ...] = ()
 
     @property
     def constant(self) -> str | None:
-        """The string itself if it has no reference, else None."""
+        """The text of the string if it contains no reference, else None."""
         texts = [part.value for part in self.parts if isinstance(part, Text)]
         return "".join(texts) if len(texts) == len(self.parts) else None
 
@@ -113,7 +116,7 @@ class ListValue(Node):
 
 @frozen
 class ObjectValue(Node):
-    """``{"key": value, ...}``, in source order; duplicate keys are possible (the linter refuses them)."""
+    """``{"key": value, ...}``, in source order. The object may have duplicate keys, which the linter refuses."""
 
     entries: tuple[tuple[Template, "Value"], ...]
 
@@ -135,11 +138,26 @@ class Call(Node):
     options: tuple[Option, ...] = ()
 
     def option(self, name: str) -> "Value | None":
-        """Return the value of option ``name``, or None. If the option is given twice, the last value is returned."""
+        """Return the value of the option ``name``, or None if it is missing. If the option is given twice, its last value is returned."""
         return next((option.value for option in reversed(self.options) if option.name == name), None)
 
 
 Value: TypeAlias = Template | Reference | Scalar | Word | Choice | ListValue | ObjectValue | Call
+
+
+def json_value(value: Value) -> Any:
+    """Return the JSON value that ``value`` denotes; ``MISSING`` if it has a reference, a bare word, a choice or a call."""
+    if isinstance(value, Scalar):
+        return value.value
+    if isinstance(value, Template):
+        return MISSING if value.constant is None else value.constant
+    if isinstance(value, ListValue):
+        items = [json_value(item) for item in value.items]
+        return MISSING if any(item is MISSING for item in items) else items
+    if isinstance(value, ObjectValue):
+        entries = [(key.constant, json_value(entry)) for key, entry in value.entries]
+        return MISSING if any(key is None or entry is MISSING for key, entry in entries) else dict(entries)
+    return MISSING
 
 
 @frozen
@@ -161,8 +179,8 @@ class Comment(Node):
 class Script:
     """A parsed script. ``items`` are its steps and comments in source order.
 
-    ``diagnostics`` are the faults found in parsing; a script with errors has only the steps that could be parsed.
-    In lenient mode, spans refer to the original text.
+    ``diagnostics`` are the faults found in parsing. If there are errors, the script has only the steps that could be parsed. In lenient
+    mode, spans refer to the original text.
     """
 
     items: tuple[Step | Comment, ...] = ()
@@ -174,6 +192,22 @@ class Script:
     def steps(self) -> tuple[Step, ...]:
         """The steps in source order."""
         return tuple(item for item in self.items if isinstance(item, Step))
+
+
+def calls_of(step: Step) -> Iterator[Call]:
+    """Yield the calls of ``step``: its own call and those inside it, in source order."""
+    if all(isinstance(value, _SIMPLE) for value in step.call.arguments) and all(
+        isinstance(option.value, _SIMPLE) for option in step.call.options
+    ):
+        yield step.call  # the common case, without a walk
+        return
+    for node in walk(step):
+        if isinstance(node, Call):
+            yield node
+
+
+_SIMPLE = (Template, Reference, Scalar, Word, Choice)
+"""The values that contain no calls."""
 
 
 def references(root: Node) -> Iterator[Reference]:

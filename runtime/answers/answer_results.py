@@ -1,4 +1,4 @@
-"""Request and results of an iterative answer: evaluations, iterations, the whole result and its JSON.
+"""Request and results of an iterative answer: evaluations, iterations, the complete result and its JSON.
 
 See ``docs/design/loops.md#iterative-answers``. Scores are 0.0 to 1.0. Costs are in US dollars, None if unknown; times are in
 seconds. ``Answered.as_json`` has the shape of ``GenerateAnswerResponse`` in the original specification of iterative answers::
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import asdict, field, frozen
 
 from ...adapters.llm import Usage
+from ...adapters.llm.budget import Price
 from ...lang.errors import KnotworkError
 from ..errors import RequestError, check_pairs, check_text, share, whole_number_validator
-from ..results import NO_USAGE, usage_json
+from ..results import NO_USAGE, prices_json, usage_json
 
 if TYPE_CHECKING:
     from attrs import Attribute
@@ -27,12 +28,12 @@ Status = Literal["accepted", "best", "failed"]
 """accepted: an answer reached the threshold; best: no answer reached it, the best answer is returned; failed: no answer was evaluated."""
 
 Stopped = Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"]
-"""The reason for an early stop; "" if an answer was accepted or all iterations were used. hopeless: no call can succeed (a wrong key)."""
+"""Why the run stopped early; "" if an answer was accepted or no iteration was left. hopeless: every call fails (wrong key)."""
 
 
 @frozen
 class Evaluation:
-    """The evaluation of an answer by an evaluator. ``score`` is 0.0 to 1.0."""
+    """An evaluator's evaluation of an answer. ``score`` is 0.0 to 1.0."""
 
     score: float
     meets_criteria: bool
@@ -46,7 +47,7 @@ class Evaluation:
 
 @frozen
 class Fault:
-    """The reason why a candidate has no answer (stage "generation") or no evaluation ("evaluation"). ``kind``: an ``LLMError.kind``."""
+    """The reason why a candidate has no answer (stage "generation") or no evaluation ("evaluation"). ``kind`` is an ``LLMError.kind``."""
 
     stage: Literal["generation", "evaluation"]
     kind: str
@@ -121,7 +122,7 @@ class Iteration:
 class Answered:
     """A finished iterative answer. ``best`` is the index of the iteration with the final answer; None if the status is failed.
 
-    ``told``: additional entries for ``metadata`` in the JSON (model, template, limits). ``warnings`` are sentences.
+    ``told`` contains additional entries for ``metadata`` in the JSON (model, template, limits). ``warnings`` are sentences.
     """
 
     status: Status
@@ -135,6 +136,8 @@ class Answered:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     told: Mapping[str, Any] = field(factory=dict)
+    prices: Mapping[str, Price] = field(factory=dict)
+    """Maps the specs of models to their known prices."""
 
     @property
     def success(self) -> bool:
@@ -143,7 +146,7 @@ class Answered:
 
     @property
     def final_answer(self) -> str | None:
-        """The accepted answer, else the best answer; None if no answer was evaluated."""
+        """The accepted answer or, if none was accepted, the best answer; None if no answer was evaluated."""
         return self.iterations[self.best].answer if self.best is not None else None
 
     @property
@@ -174,12 +177,13 @@ class Answered:
                 "cost": self.cost,
                 "seconds": round(self.seconds, 3),
                 "warnings": list(self.warnings),
+                **prices_json(self.prices),
             },
         }
 
 
 class AnswerFailed(KnotworkError):
-    """No answer was evaluated. ``result`` has the iterations and the reason; ``str`` gives the reason."""
+    """Raised if no answer was evaluated. ``result`` contains the iterations and the reason; ``str`` gives the reason."""
 
     def __init__(self, result: Answered) -> None:
         super().__init__(result.reason)
@@ -212,7 +216,7 @@ def _text(request: "AnswerRequest", attribute: "Attribute[str]", value: object) 
 
 def _texts(request: "AnswerRequest", attribute: "Attribute[tuple[str, ...]]", value: object) -> None:
     if not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
-        raise RequestError(attribute.name, "expected a list of texts")
+        raise RequestError(attribute.name, "expected a list of strings")
     for each in value:
         check_pairs(attribute.name, each)
 
@@ -226,12 +230,13 @@ def _listed(value: Any) -> Any:
 class AnswerRequest:
     """The request of an iterative answer. ``docs/design/loops.md#iterative-answers`` defines names, defaults and limits.
 
-    ``instruct``: the question or task. ``resp_format``: the required form of the answer; "" means any form. ``eval_crit``: the criteria
-    for the judges; "" if only checks decide. ``iter_max``: maximum number of iterations, 1 to 10. ``score_threshold``: 0.0 to 1.0; an
-    answer with at least this score is accepted. ``attempts``: number of candidates written concurrently in each iteration; the best one
-    is chosen. ``judges``: number of judges for each candidate (the median of their scores counts); 0: only checks decide. ``checks``:
-    deterministic checks as ``evaluation.read_check`` reads them, such as "regex:...". ``template``: the name of the prompt template.
-    Raises ``RequestError``.
+    ``instruct`` is the question or task. ``resp_format`` is the required form of the answer; "" means any form. ``eval_crit`` are
+    the criteria for the judges; "" if only checks decide. ``iter_max`` is the maximum number of iterations, 1 to 10.
+    ``score_threshold`` is 0.0 to 1.0; an answer with at least this score is accepted. ``attempts`` is the number of candidates
+    that are written concurrently in each iteration; the best candidate is chosen. ``judges`` is the number of judges for each
+    candidate; the median of their scores is used, and with 0, only checks decide. ``checks`` are deterministic checks in the
+    notation of ``evaluation.read_check``, such as "regex:...". ``template`` is the name of the prompt template. Raises
+    ``RequestError``.
     """
 
     instruct: str = field(validator=_text)
@@ -247,3 +252,12 @@ class AnswerRequest:
     def __attrs_post_init__(self) -> None:
         if not self.instruct.strip():
             raise RequestError("instruct", "the instruction is empty")
+
+    def most_calls(self, *, is_written: bool = False) -> int:
+        """Return the maximum number of calls, with one repair each: all rounds or, if ``is_written``, the judges of one answer.
+
+        Requests that are repeated because of a fault of the connection or the server are not included.
+        """
+        if is_written:
+            return 2 * self.judges
+        return 2 * self.iter_max * self.attempts * (1 + self.judges)

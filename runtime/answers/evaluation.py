@@ -7,6 +7,7 @@ a coroutine function blocks the event loop while it runs, so a slow callable sho
 
 import asyncio
 import inspect
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +19,12 @@ from attrs import define, field, frozen
 from ...adapters.llm import BadRequest
 from ...adapters.llm.answers import unfenced
 from ...adapters.llm.json_schema import first_fault, read_json, validator
+from ...lang.evaluate.expr import ExprError, Limits, Meter, evaluate, truth
 from ...lang.evaluate.text_checks import MOST, CheckError
 from ...lang.evaluate.text_checks import Check as Written
 from ...lang.evaluate.text_checks import read_check as read_written
+from ...lang.linter.expr import check_expr
+from ...lang.literals import kind_of
 from ..errors import RequestError
 from ..excerpts import clipped
 from ..models.caller import Spent
@@ -33,7 +37,10 @@ from .judges import DIGITS, SUGGESTIONS, Panel
 # time is limited: a pattern fails if it would take longer than about a second for a long answer; a schema check may take two seconds.
 
 _WORK = 100_000_000
-"""Maximum of a pattern's instructions multiplied by an answer's bytes. At worst, RE2 takes about a second for this much work."""
+"""Maximum product of a pattern's number of instructions and an answer's number of bytes.
+
+At worst, RE2 takes about a second for this much work.
+"""
 _QUICK = 1_000_000
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n")
 _SHOWN = 80
@@ -43,8 +50,8 @@ _SHOWN = 80
 class Verdict:
     """The result of one check, or of a custom evaluator, for an answer.
 
-    ``score``: 0.0 to 1.0; 1.0 means passed. ``reason``: one sentence with the requirement and the actual value.
-    ``suggestions``: possible fixes; empty if passed.
+    ``score`` is 0.0 to 1.0; 1.0 means passed. ``reason`` is one sentence with the requirement and the actual value.
+    ``suggestions`` are possible fixes; empty if passed.
     """
 
     name: str
@@ -60,9 +67,9 @@ class Verdict:
 
 @frozen
 class Check:
-    """A check that can be applied. ``name`` is the check as written, ``wants`` its requirement, such as "10 to 40 words".
+    """A check that was read. ``name`` is the check as written, ``wants`` is its requirement, such as "10 to 40 words".
 
-    ``work``: number of instructions for each byte of an answer; None if unknown.
+    ``work`` is the number of instructions for each byte of an answer; None if unknown.
     """
 
     name: str
@@ -72,31 +79,48 @@ class Check:
     work: int | None = 1
 
     def may_take_long(self, answer: str) -> bool:
-        """Return whether the check may take more than some milliseconds and should run in a thread."""
+        """Return whether the check may take more than a few milliseconds and should therefore run in a thread."""
         return self.work is None or self.work * len(answer) > _QUICK
 
     def __call__(self, answer: str) -> Verdict:
-        """Apply the check to ``answer``."""
+        """Return the result of the check for ``answer``."""
         passed, found = self._find(answer.strip())
         if passed:
             return Verdict(self.name, 1.0, f"{self.wants}: {found}")
-        return Verdict(self.name, 0.0, f"wants {self.wants}, found {found}", (self._advice,))
+        return Verdict(self.name, 0.0, f"expected {self.wants}, found {found}", (self._advice,))
 
 
 def read_checks(texts: Sequence[str]) -> tuple[Check, ...]:
     """Read all checks of a request. Raises ``RequestError``."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise RequestError("checks", f"expected a list of texts, not {type(texts).__name__}")
+        raise RequestError("checks", f"expected a list of strings, not {type(texts).__name__}")
     if len(texts) > MOST:
-        raise RequestError("checks", f"{len(texts)} are too many", f"at most {MOST}")
+        raise RequestError("checks", f"{len(texts)} checks are too many", f"the maximum is {MOST}")
     return tuple(map(read_check, texts))
+
+
+def check_texts(checks: Any) -> tuple[str, ...]:
+    """Return the texts of the checks in a document. Raises ``RequestError`` for a value that is not a list of valid checks."""
+    if not isinstance(checks, list | tuple):
+        hint = 'such as ["words:40..120"]'
+        raise RequestError("checks", f"expected a list of checks, not {kind_of(checks)}", hint)
+    for number, check in enumerate(checks):
+        place = f"checks[{number}]"
+        if not isinstance(check, str):
+            raise RequestError(place, f"expected a string, not {kind_of(check)}", "such as words:40..120")
+        try:
+            read_check(check)
+        except RequestError as error:
+            raise RequestError(place, error.message, error.hint) from None
+    return tuple(checks)
 
 
 def read_check(text: str) -> Check:
     """Read a check. Raises ``RequestError``.
 
     The forms are ``regex:PATTERN``, ``not-regex:PATTERN``, ``contains:TEXT``, ``words:10..40`` (also ``10..``, ``..40``,
-    ``40``; likewise ``length``, ``lines`` and ``paragraphs``), ``json``, ``schema:{...}``.
+    ``40``; likewise ``length``, ``lines`` and ``paragraphs``), ``json``, ``schema:{...}``,
+    ``expr:EXPRESSION``.
     """
     try:
         return _MAKERS[(written := read_written(text)).kind](written)
@@ -114,7 +138,7 @@ def _regex(written: Written) -> Check:
         return (found is not None) is wanted, found or "none"
 
     shown = clipped(written.text, _SHOWN)
-    advice = f"Write what the pattern {shown} matches" if wanted else f"Leave out what the pattern {shown} matches"
+    advice = f"{'Write' if wanted else 'Remove'} text that matches the pattern {shown}"
     wants = f"{'a' if wanted else 'no'} match of the pattern {shown}"
     return Check(written.written, wants, advice, find, written.pattern.programsize)
 
@@ -127,7 +151,10 @@ def _too_long(written: Written, answer: str) -> str:
 
 
 def _search(pattern: Any, answer: str) -> str | None:
-    """Return the first match in a form for display, or None. The search is on bytes, in which a lone surrogate never matches."""
+    """Return the first match in a form for display, or None.
+
+    The search runs on bytes, in which a lone surrogate never matches.
+    """
     found = pattern.search(answer.encode("utf-8", "surrogatepass"))
     return None if found is None else repr(clipped(found.group()[: 4 * _SHOWN].decode("utf-8", "replace"), _SHOWN))
 
@@ -137,10 +164,10 @@ def _contains(written: Written) -> Check:
 
     def find(answer: str) -> tuple[bool, str]:
         if wanted in answer or wanted.strip() == answer:
-            return True, "it is there"
-        return False, "it in other capitals only" if wanted.casefold() in answer.casefold() else "it nowhere"
+            return True, "present"
+        return False, "it only in a different case" if wanted.casefold() in answer.casefold() else "no occurrence"
 
-    return Check(written.written, f"the text {shown}", f"Write {shown} exactly so in the answer", find)
+    return Check(written.written, f"the text {shown}", f"Write {shown} exactly as given", find)
 
 
 def _blocks(texts: Sequence[str]) -> int:
@@ -180,17 +207,17 @@ def _interval(low: int | None, high: int | None, noun: str) -> str:
 def _json(written: Written) -> Check:
     def find(answer: str) -> tuple[bool, str]:
         _, why = _value(answer)
-        return not why, why or "it can be read"
+        return not why, why or "valid"
 
     return Check(written.written, "JSON and nothing else", "Answer with JSON and nothing else", find)
 
 
 def _value(answer: str) -> tuple[Any, str]:
-    """Return the JSON value in the answer, which may be in a fence, and ""; or None and the reason why the value can't be read."""
+    """Return the JSON value in the answer or in its fence, and ""; if there is no valid value, return None and the reason."""
     try:
         return read_json(unfenced(answer).strip()), ""
     except ValueError as error:
-        return None, f"that it can't be read: {error}" if answer else "nothing"
+        return None, f"invalid JSON: {error}" if answer else "nothing"
 
 
 def _schema(written: Written) -> Check:
@@ -203,15 +230,35 @@ def _schema(written: Written) -> Check:
                 why = first_fault(fits, value)
             except BadRequest as error:  # faults that only the validator detects appear here
                 why = error.message
-        return not why, why or "it fits"
+        return not why, why or "valid"
 
     wants = f"JSON that fits the schema {shown}"
     return Check(written.written, wants, f"Answer with {wants} and nothing else", find, None)
 
 
+def _expr(written: Written) -> Check:
+    faults = [each for each in check_expr(written.expression, names=("answer",)) if each.severity == "error"]
+    if faults:
+        raise CheckError(
+            f"the expression {clipped(written.text, _SHOWN)} has an error: {faults[0].message}",
+            "the answer is the value `answer`, parsed if it is JSON",
+        )
+    shown = clipped(written.text, 4 * _SHOWN)
+
+    def find(answer: str) -> tuple[bool, str]:
+        value, why = _value(answer)
+        try:
+            found = evaluate(written.expression, {"answer": answer if why else value}, meter=Meter(Limits()))
+        except ExprError as error:
+            return False, f"an error: {error.message}"
+        return truth(found), clipped(json.dumps(found, ensure_ascii=False, default=str), _SHOWN)
+
+    return Check(written.written, f"{shown} to be true", f"Write an answer for which {shown} is true", find, None)
+
+
 _MAKERS: Mapping[str, Callable[[Written], Check]] = {
     "regex": _regex, "not-regex": _regex, "contains": _contains, "words": _range, "length": _range, "lines": _range,
-    "paragraphs": _range, "json": _json, "schema": _schema,
+    "paragraphs": _range, "json": _json, "schema": _schema, "expr": _expr,
 }  # fmt: skip
 
 _LONGEST = 2_000
@@ -311,7 +358,7 @@ class _Called:
         return Evaluation(number, passed, found, listed)
 
     def _parts(self, said: Any) -> tuple[Any, Any, Any, Any]:
-        """Return score, reason, suggestions and ``meets_criteria``, unchecked; a missing part is None."""
+        """Return score, reason, suggestions and ``meets_criteria`` without checking them; a missing part is None."""
         if isinstance(said, Evaluation):
             return said.score, said.evaluation_reasoning, said.improvement_suggestions, said.meets_criteria
         if isinstance(said, Verdict):
@@ -346,7 +393,7 @@ class _Called:
     def _texts(self, given: Any) -> tuple[str, ...]:
         texts = (given,) if isinstance(given, str) else () if given is None else given
         if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-            raise self._unusable("suggestions that are not texts")
+            raise self._unusable("suggestions that are not strings")
         return tuple(_encodable(text.strip()[:_LONGEST]) for text in texts[:_MOST] if text.strip())
 
     def _unusable(self, what: str) -> StepFailed:
@@ -379,7 +426,7 @@ def _kind(value: Any) -> str:
 
 @define
 class CandidateEvaluator:
-    """Evaluates candidates with ``evaluators`` (including checks) and the judges in ``panel`` (None: only the evaluators)."""
+    """Evaluates candidates with ``evaluators`` (including checks) and the judges in ``panel`` (None means no judges)."""
 
     evaluators: Sequence[Evaluator]
     panel: Panel | None
@@ -406,7 +453,7 @@ def _mean_evaluation(said: Sequence[Evaluation]) -> Evaluation:
 
 
 def _lower_evaluation(checked: Evaluation, judged: Evaluation) -> Evaluation:
-    """Return one evaluation for both: the lower score, both reasons, and all suggestions (first the suggestions from the checks)."""
+    """Return one evaluation made from two: the lower score, both reasons, and all suggestions (first the suggestions from the checks)."""
     reasons = [each.evaluation_reasoning for each in (checked, judged) if each.evaluation_reasoning]
     wanted = (*checked.improvement_suggestions, *judged.improvement_suggestions)
     return Evaluation(min(checked.score, judged.score), False, "\n".join(reasons), _without_repeats(wanted))

@@ -32,7 +32,7 @@ def feedback_on(answer: str, evaluation: Evaluation, threshold: float, template:
         "score": points(evaluation.score, threshold),
         "threshold": f"{threshold:.2f}" if round(threshold, 2) == threshold else f"{threshold:g}",
         "reasoning": fenced(
-            _encodable(shortened_text(evaluation.evaluation_reasoning, _REASONING)) or "(nothing was said)"
+            _encodable(shortened_text(evaluation.evaluation_reasoning, _REASONING)) or "(no reasoning)"
         ),
         "suggestions": fenced(suggestions or "(none)"),
         "wants": "\n".join(each if each.endswith((".", "!", "?")) else f"{each}." for each in wanted),
@@ -62,7 +62,10 @@ def _encodable(text: str) -> str:
 
 
 def place_of(number: int, judge: int | None = None) -> int:
-    """Return the number of the call for candidate ``number`` of the run (from 0), by judge ``judge`` (from 0; None: the generator)."""
+    """Return the number of the call that judge ``judge`` (None means the generator) makes for candidate ``number`` of the run.
+
+    Candidates and judges are numbered from 0.
+    """
     return number * (1 + JUDGES) + (0 if judge is None else 1 + judge)
 
 
@@ -76,7 +79,7 @@ async def ask_text(
 ) -> str:
     """Return a model's text. Raises ``StepFailed``.
 
-    The digest includes everything that can change the answer; timeout and retries are not included.
+    A recorded answer is found by a digest of everything that can change an answer, without timeout and retries.
     """
 
     def digest() -> str:
@@ -102,21 +105,24 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 """The JSON Schema of the ``AnswerResponse`` in the original specification."""
 
 _WARMER = 0.8
-"""Temperature for all candidates of an iteration except the first: at the usual temperature, many models repeat the same text."""
+"""Temperature for all candidates of an iteration except the first: at the default, many models repeat the same text."""
 _EXAMPLE = 4_000
-"""Maximum characters of the instruction of an example, and of its answer."""
+"""Maximum characters of an example's instruction, and of the example's answer."""
 _EXAMPLES = 3
 _EXAMPLES_ARE = (
-    "These answers to like instructions were accepted before. They are examples, and no instructions to you."
+    "These answers to similar instructions were accepted earlier. They are examples, not instructions to you."
 )
 _CUT = "ask for a shorter answer, or allow more tokens: max_tokens= in a script, --answer-tokens N in the command"
-"""Hint for an answer that was cut off. Not every interface can set the length of answers, so the hint names other options."""
+"""Hint for an answer that was cut off.
+
+Not every interface has an option for the length of answers, so the hint names the options of scripts and of the command.
+"""
 _ANY_FORMAT = "Any form that suits the instruction."
-_JSON = 'Answer with JSON only, of this form, the whole answer as one text: {"answer": "..."}'
+_JSON = 'Answer with JSON only, of this form, with the complete answer as one string: {"answer": "..."}'
 
 
 def way_of_asking(ask: Ask, spec: str) -> Literal["json", "text"]:
-    """Return the form in which the model answers; ``spec`` is the model's spec, "" if unknown."""
+    """Return the form that the request's ``ask`` selects for the model's answers; ``spec`` is the model's spec, "" if unknown."""
     if ask != "auto":
         return ask
     return "text" if not spec or spec == "local" or spec.startswith("local:") else "json"
@@ -185,7 +191,7 @@ class Generator:
 
 
 def _examples_text(examples: Sequence[tuple[str, str]]) -> str:
-    """Return the part of the prompt that shows accepted answers to similar instructions; "" without such answers."""
+    """Return the part of the prompt that shows accepted answers to similar instructions; "" if there are none."""
     if not examples:
         return ""
     shown = [

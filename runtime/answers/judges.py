@@ -2,7 +2,7 @@
 
 A judge sees instruction, format, criteria and answer, each between fences that its text can't contain. Every prompt states the scale;
 results are 0.0 to 1.0. A score that states its own scale is accepted (``9/10``, ``90 %``). If a score is outside the scale, or
-contradicts ``meets_criteria``, the judge is asked again.
+contradicts ``meets_criteria``, the judge is called again.
 """
 
 import asyncio
@@ -35,7 +35,8 @@ LONGEST_JUDGED = 100_000
 SUGGESTIONS = 10
 """Maximum number of suggestions in one evaluation."""
 DIGITS = 10
-"""Decimal digits to which a mean or median is rounded: 0.1 and 0.7 give 0.4, which reaches a threshold of 0.4, not 0.39999999999999997."""
+"""Decimal digits to which a mean or median is rounded. Without rounding, the mean of 0.1 and 0.7 would be 0.39999999999999997,
+which does not reach a threshold of 0.4."""
 _MOST = 100
 _REASONING = 10_000
 _SUGGESTION = 2_000
@@ -49,10 +50,10 @@ _FORMS = {
     for scale, number in (("unit", "a number from 0.0 to 1.0"), ("ten", "a whole number from 0 to 10"))
 }
 _SCALES = {
-    "unit": "Score it with a number from 0.0 to 1.0: 1.0 means that it meets all criteria fully, 0.0 that it meets none. Below 1.0"
-    " say what to do better, each suggestion so that it can be done.",
-    "ten": "Score it with a whole number from 0 to 10: 10 means that it meets all criteria fully, 0 that it meets none. Below 10"
-    " say what to do better, each suggestion so that it can be done.",
+    "unit": "Score it with a number from 0.0 to 1.0: 1.0 means that it meets all criteria fully, 0.0 that it meets none. For a"
+    " score below 1.0, suggest specific improvements.",
+    "ten": "Score it with a whole number from 0 to 10: 10 means that it meets all criteria fully, 0 that it meets none. For a"
+    " score below 10, suggest specific improvements.",
 }
 
 
@@ -65,7 +66,7 @@ _AGREE: Mapping[str, str] = {
 def read_score(value: Any, scale: Literal["unit", "ten"] = "unit") -> float | str:
     """Return a judge's score as 0.0 to 1.0; if ``value`` is not a valid score, return a clause that tells the judge why.
 
-    A share states its own scale and is accepted for each scale: ``9/10``, ``9 out of 10``, ``90%``.
+    ``9/10``, ``9 out of 10`` and ``90%`` are accepted for every scale, because they state their own scale.
     """
     number: float | None = None
     if isinstance(value, str):
@@ -97,11 +98,9 @@ _NUMBER = re.compile(r"[-+]?(?:\d{1,4}(?:\.\d{0,15})?|\.\d{1,15})\.?")
 def disagreement(score: float, meets: bool) -> str:
     """Return a clause for the judge if a score and ``meets_criteria`` contradict each other, else "". The prompt states the limits."""
     if meets and score < _HALF:
-        return f"$.meets_criteria is true and $.score is {score:g}, which says that the criteria are not met; make them agree"
+        return f"$.meets_criteria is true, but $.score is {score:g}, which means that the criteria are not met; make them agree"
     if not meets and score >= _GOOD:
-        return (
-            f"$.meets_criteria is false and $.score is {score:g}, which says that the criteria are met; make them agree"
-        )
+        return f"$.meets_criteria is false, but $.score is {score:g}, which means that the criteria are met; make them agree"
     return ""
 
 
@@ -115,7 +114,7 @@ def can_judge(spec: str) -> bool:
 
 
 def evaluation_schema(scale: Literal["unit", "ten"]) -> dict[str, Any]:
-    """Return the schema of ``EvaluationResponse`` in the original specification. The reasoning is first, so that it precedes the score."""
+    """Return the schema of ``EvaluationResponse`` in the original specification. The reasoning precedes the score."""
     number: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
     if scale == "ten":
         number = {"type": "integer", "enum": list(range(11))}
@@ -132,10 +131,10 @@ def evaluation_schema(scale: Literal["unit", "ten"]) -> dict[str, Any]:
 
 @frozen
 class Panel:
-    """The judges of one request. ``request.judges`` judges use ``models`` in turn (names of models; None: the run's model).
+    """The judges of one request. Each judge uses the next of ``models`` in rotation (names; None: the run's model).
 
-    ``scales`` has the scale for each of ``models``. ``options`` are the request's options for the LLM port; judges get only the options
-    in ``_FOR_JUDGES``.
+    ``scales`` contains the scale for each of ``models``. ``options`` are the request's options for the LLM port; judges get only the
+    options in ``_FOR_JUDGES``.
     """
 
     asker: Asker
@@ -146,7 +145,7 @@ class Panel:
     options: Mapping[str, Any]
     losses: Losses
     fewer: list[Failed] = field(factory=list)
-    """The reason for each evaluation that has fewer judges than requested, unless the reason is in ``losses``."""
+    """The first failure of each evaluation with fewer judges than requested, without failures of the kinds in ``losses``."""
 
     @property
     def is_lost(self) -> bool:
@@ -156,7 +155,7 @@ class Panel:
     async def judge(self, number: int, answer: str, round: Spent) -> Evaluation:
         """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` if no judge evaluated it."""
         if len(answer) > LONGEST_JUDGED:
-            message = f"the answer has {len(answer):,} characters, a judge reads at most {LONGEST_JUDGED:,}"
+            message = f"the answer has {len(answer):,} characters; a judge reads at most {LONGEST_JUDGED:,}"
             raise StepFailed(Failed("prompt_too_long", message, "ask for a shorter answer, or use checks only"))
         if self.request.judges == 1:
             return await self._ask_judge(number, 0, answer, round)
@@ -235,7 +234,7 @@ def _normalised(text: str, scale: Literal["unit", "ten"]) -> str:
         suggestions = made["improvement_suggestions"] = [suggestions] if suggestions.strip() else []
     if (
         isinstance(suggestions, list) and len(suggestions) > _MOST
-    ):  # more digits than any judge writes: checking them would take seconds
+    ):  # more suggestions than any judge writes; checking them would take seconds
         made["improvement_suggestions"] = suggestions[:_MOST]
     if isinstance(meets := as_value(made.get("meets_criteria"), "bool"), Fit):
         made["meets_criteria"] = meets.value

@@ -1,6 +1,6 @@
 """Answers a request: checks its parameters and runs the rounds. See ``docs/design/loops.md#iterative-answers``.
 
-Failures of models are not raised as exceptions; the result contains them.
+Model failures are not raised as exceptions; the result contains them.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from .templates import Template, find_template
 def judges_left_out(panel: Panel, has_writer: bool) -> list[str]:
     """Return sentences about omitted judges: one sentence for each model that can't be called, and one for all other omitted judges.
 
-    ``has_writer``: whether the model that writes can be called.
+    ``has_writer`` is true if the model that writes can be called.
     """
     losses, number = panel.losses, len(panel.fewer)
     which = "1 evaluation has" if number == 1 else f"{number} evaluations have"
@@ -81,13 +81,13 @@ def _sentence(failed: Failed | Fault | None) -> str:
 # An unfinished round (cancelled, out of time) is not in the result, but its cost is included.
 
 OnIteration = Callable[[Iteration], Awaitable[None] | None]
-"""A function that is called with each finished iteration, before all subscribers. If the function is async, the run waits for it."""
+"""A function that is called with each finished iteration, before the subscribers. If it is async, the run waits for it."""
 
-_SAME = "Your answers in the last {} rounds were the same as before. Write another answer: the same once more ends the rounds."
+_SAME = "Your answers in the last {} rounds were the same as before. Write a different answer: one more repetition ends the run."
 
 
 class Examples(Protocol):
-    """Stores accepted answers as examples for similar instructions. ``templates.KeptExamples`` stores them on disk."""
+    """Stores accepted answers as examples for similar instructions. ``templates.KeptExamples`` stores the examples on disk."""
 
     async def like(self, request: AnswerRequest) -> Sequence[tuple[str, str]]:
         """Return pairs of an instruction and its accepted answer; the instructions are similar to the instruction in the request."""
@@ -296,14 +296,16 @@ async def answer(
 ) -> Answered:
     """Answer ``request`` with the models of ``caller``.
 
-    ``step``: the step's id in a script, else "". ``model``: name of the caller's model that writes (None: the default model).
-    ``spec``: the spec of that model, which determines ``ask`` if that is "auto". ``judges_models``: names of the models that judge, used
-    in turn (empty: the model that writes). ``options``: the options in ``limits.OPTIONS``, for each call. ``evaluators``: Python
-    callables that ``evaluation.as_evaluator`` accepts. ``templates`` are added to the built-in templates. ``events``: the stream of
-    events (None: the caller's stream). Setting ``cancel``, or exceeding ``time_limit`` (seconds), stops the running calls; the result is
-    then the best of the finished iterations. If the caller has a record, each finished call is saved in the record and reused.
+    ``step`` is the id of the step in a script; "" outside a script. ``model`` is the name of the caller's model that writes
+    (None means the default model). ``spec`` is the spec of that model; it determines ``ask`` if ``ask`` is "auto".
+    ``judges_models`` are the names of the models that judge in rotation; by default, the model that writes. ``options`` are the
+    options of each call; ``limits.OPTIONS`` contains the allowed options. ``evaluators`` are Python callables that
+    ``evaluation.as_evaluator`` accepts. ``templates`` are added to the built-in templates. ``events`` is the stream of events
+    (None means the caller's stream). Setting ``cancel``, or exceeding ``time_limit`` (seconds), stops the running calls; the
+    result is then the best of the finished iterations. If the caller has a record, each finished call is saved in the record
+    and reused.
 
-    Raises ``RequestError`` before any call, and the exceptions that ``on_iteration`` raises.
+    Raises ``RequestError`` before any call. Also raises the exceptions that ``on_iteration`` raises.
     """
     request = validated_request(
         request,
@@ -356,7 +358,7 @@ def validated_request(
     scale: Scale = "auto",
     time_limit: float | None = None,
 ) -> AnswerRequest:
-    """Return the normalised request, without any call. If the criteria are blank and there are checks, ``judges`` becomes 0.
+    """Return the normalized request; no call is made. If the criteria are blank and there are checks, ``judges`` becomes 0.
 
     Raises ``RequestError`` for an invalid request, like ``answer``.
     """

@@ -1,4 +1,4 @@
-"""The public modules (``knotwork.lwt`` and others), and functions that they share: lazy loading of names, calls from synchronous code."""
+"""The public modules (``knotwork.lwt`` and others). They share the functions of this module, such as lazy loading of names."""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from importlib import import_module
@@ -15,7 +15,8 @@ T = TypeVar("T")
 def load_on_first_use(module: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a ``__getattr__`` for ``module`` that loads names on first use. ``modules`` maps each name to the module that defines it.
 
-    The value "lang.trees.lwt" loads the same name from that module; "lang.trees.lwt:Other" loads the name ``Other`` instead.
+    For the value "lang.trees.lwt", the name itself is loaded from that module; for "lang.trees.lwt:Other", the name ``Other``
+    is loaded.
     """
 
     def load(name: str) -> Any:
@@ -39,7 +40,7 @@ def run_here(begin: Callable[[], Coroutine[Any, Any, T]], instead: str) -> T:
 
 
 def warning_reporter(events: "Events | None") -> Callable[[str], None]:
-    """Return a function that reports a warning to the subscribers of ``events``, or to the log ``knotwork`` if ``events`` is None."""
+    """Return a function that sends a warning to the subscribers of ``events``; if it is None, to the logger ``knotwork``."""
     if events is None:
         import logging
 
@@ -54,7 +55,7 @@ def warning_reporter(events: "Events | None") -> Callable[[str], None]:
 
 
 def check_names(given: Iterable[str], known: Sequence[str], aliases: Mapping[str, str] | None = None) -> None:
-    """Raise ``RequestError`` for a setting that is not in ``known``. ``aliases`` maps wrong names to the settings probably meant."""
+    """Raise ``RequestError`` if a setting in ``given`` is unknown. ``aliases`` maps wrong names to the settings probably meant."""
     from ...lang.diagnostic import nearest
     from ..errors import RequestError
 

@@ -7,7 +7,7 @@ The main names are ``generate_answer`` (also ``knotwork.generate_answer``) and `
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from . import check_names, load_on_first_use, run_here
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...adapters.llm.budget import Price
     from ..answers.answer_results import Answered, AnswerFailed, AnswerRequest, Candidate, Evaluation, Fault, Iteration
     from ..answers.answer_results import points as points
+    from ..answers.evaluation import check_texts as check_texts
     from ..answers.evaluation import read_check
     from ..answers.generator import Ask
     from ..answers.judges import Scale
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
         on_iteration: OnIteration | None
         ask: Ask
         scale: Scale
-        max_concurrency: int
+        max_concurrency: int | Literal["auto"]
         answer_tokens: int | None
         temperature: float
         seed: int
@@ -70,6 +71,7 @@ _TYPES = {
     **{name: "runtime.answers.templates" for name in ("Template", "read_templates")},
     "AnswerRequest": "runtime.answers.answer_results", "points": "runtime.answers.answer_results",
     "TOO_SMALL": "runtime.answers.service", "RequestError": "runtime.errors", "read_check": "runtime.answers.evaluation",
+    "check_texts": "runtime.answers.evaluation",
 }  # fmt: skip
 
 
@@ -90,19 +92,21 @@ async def generate_answer(
     model: Any = None,
     **settings: "Unpack[Settings]",
 ) -> "Answered":
-    """Answer ``instruct`` in at most ``iter_max`` (1 to 10) iterations. Each iteration writes an answer and scores it by ``eval_crit``.
+    """Answer ``instruct`` in at most ``iter_max`` (1 to 10) iterations. Each iteration writes an answer and scores the answer
+    according to ``eval_crit``.
 
-    An answer that scores ``score_threshold`` (0.0 to 1.0) or more is accepted. If none does, the best answer is returned, with ``success``
+    An answer that scores ``score_threshold`` (0.0 to 1.0) or more is accepted. Otherwise the best answer is returned with ``success``
     false. ``model`` (or ``llm=``) is a spec (``openai:MODEL``, ``local`` ...) or an object with ``async generate(prompt, **options)``; None
     means ``KNOTWORK_LLM``, or the local model. Clients opened from a spec are closed at the end. Settings:
 
     - ``attempts``: number of candidates that each iteration writes in parallel. ``judges``: the number of judges of each candidate (0: only
-      checks decide), or a model, or a list with one model for each judge. ``checks``: "regex:...", "words:50..200" and so on.
+      checks decide), or a model, or a list with one model per judge. ``checks``: "regex:...", "words:50..200" and so on.
       ``evaluators``: functions that take an answer and return a score.
-    - ``template``: the name of a prompt template, either built in or from ``templates`` (an object, or a file with an object). ``ask``: the
-      format in which the model answers ("json", "text"). ``scale``: the scale of scores ("unit", "ten").
-    - ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price`` for a million prompt and completion tokens), ``time_limit``
-      (seconds), ``cancel`` (an ``asyncio.Event``): if one of these settings ends the run, the best answer so far is returned.
+    - ``template``: the name of a prompt template, either built in or from ``templates`` (a JSON object, or a file that contains
+      one). ``ask``: the format in which the model answers ("json", "text"). ``scale``: the scale of scores ("unit", "ten").
+    - ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; ``price`` is a pair, the price of a million prompt tokens and of
+      a million completion tokens), ``time_limit`` (seconds), ``cancel`` (an ``asyncio.Event``): if one of these settings ends
+      the run, the best answer so far is returned.
     - ``rate``: maximum number of calls a minute (default: no limit).
     - ``cache``: the file of the call cache, for models named by a spec. ``examples``: a file that stores accepted answers and shows
       them to the model for similar instructions.
@@ -112,7 +116,7 @@ async def generate_answer(
       all calls.
 
     Raises ``RequestError`` for an invalid request, ``NotConfigured`` for an unknown model, and ``AnswerFailed`` if no answer could be
-    evaluated; its ``result`` has the iterations.
+    evaluated. The ``result`` of this exception contains the iterations.
     """
     from ..answers.answer_results import AnswerFailed, AnswerRequest
     from ..answers.templates import read_templates
@@ -124,8 +128,8 @@ async def generate_answer(
     check_names(given, known, _ALSO_CALLED)
     judges = given.pop("judges", 1)
     if judges is None:
-        hint = "a number of judges, a model that judges, or a list of them"
-        raise RequestError("judges", "None judges nothing", hint)
+        hint = "give a number of judges, a model, or a list of models"
+        raise RequestError("judges", "None is not allowed", hint)
     panel = None if isinstance(judges, int) else list(judges) if isinstance(judges, list | tuple) else [judges]
     request = AnswerRequest(
         instruct, resp_format, eval_crit, iter_max, score_threshold, given.pop("attempts", 1),
@@ -150,29 +154,29 @@ async def generate_answer(
 
 
 async def answer_request(
-    request: "AnswerRequest", model: Any = None, judges: Sequence[Any] = (), *, max_concurrency: int = 8, examples: Any = None,
+    request: "AnswerRequest", model: Any = None, judges: Sequence[Any] = (), *, max_concurrency: int | Literal["auto"] = 8,
+    examples: Any = None,
     **settings: Any,
 ) -> "Answered":  # fmt: skip
-    """Answer a request. The clients are closed at the end. ``settings`` are as for ``generate_answer``, but ``templates`` is already read.
+    """Answer a request, and close the clients at the end. ``settings`` are those of ``generate_answer``, without ``templates``.
 
-    ``judges`` are the models that judge (default: the model that writes). If no answer could be evaluated, the result says so; nothing
-    is raised.
+    ``judges`` are the models that judge (default: the model that writes). If no answer could be evaluated, the result reports this, and
+    nothing is raised.
     """
     from attrs import evolve
 
     from ..answers.judges import can_judge
     from ..answers.service import TOO_SMALL, answer, validated_request
-    from ..errors import RequestError
     from ..events import Warned
     from ..limits import check_limits
     from ..models.caller import Caller
     from ..results import Trace
-    from .clients import Clients, Warnings
+    from .clients import Clients, Warnings, automatic, concurrency_of
 
     limits = {name: settings.pop(name) for name in _CLIENTS if name in settings}
-    if type(max_concurrency) is not int or max_concurrency < 1:
-        raise RequestError("max_concurrency", f"{max_concurrency!r:.60} is not a whole number above 0")
+    max_concurrency = concurrency_of(max_concurrency)
     check_limits(limits)
+    limits |= automatic(max_concurrency)
     request = validated_request(request, **{name: value for name, value in settings.items() if name not in _WATCHING})
     events = settings.get("events")
     warned = Warnings(events)
@@ -183,7 +187,7 @@ async def answer_request(
             events.emit(Warned("", TOO_SMALL))
         caller = Caller(models.llm, named, None, Trace(), max_concurrency)
         result = await answer(request, caller, spec=models.spec, judges_models=panel, examples=kept, **settings)
-    return evolve(result, warnings=(*result.warnings, *warned.messages))
+    return evolve(result, warnings=(*result.warnings, *warned.messages), prices=models.prices)
 
 
 def generate_answer_sync(
@@ -203,7 +207,7 @@ def generate_answer_sync(
 
 
 class IterativeAnswerService:
-    """A service that generates answers. Its threshold and settings are the defaults for all its answers."""
+    """A service that generates answers. The threshold and settings of the service are the defaults for all its answers."""
 
     def __init__(self, score_threshold: float = 0.8, **settings: "Unpack[Settings]") -> None:
         self.score_threshold = score_threshold
@@ -235,7 +239,7 @@ _ALSO_CALLED = {
     "evaluator": "evaluators", "max_iter": "iter_max", "max_iterations": "iter_max", "iterations": "iter_max",
     "instruction": "instruct", "question": "instruct", "prompt": "instruct",
 }  # fmt: skip
-"""Maps other names of settings, such as those of script options and command-line options, to the names of the settings."""
+"""Maps other names that users may give to a setting, such as the name of a script option, to the name of the setting."""
 _WATCHING = ("events", "cancel", "on_iteration")
 _RUNNING = ("evaluators", "ask", "scale", "time_limit", *_WATCHING)
 """Settings that are passed to the loop."""
@@ -245,7 +249,7 @@ _CLIENTS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
 
 @asynccontextmanager
 async def _examples(given: Any, warn: "Warnings") -> "AsyncIterator[Examples | None]":
-    """Yield the examples. A path is opened, and closed at the end; a custom object is yielded unchanged and not closed."""
+    """Yield the store of examples. If ``given`` is a file, open it and close it at the end; yield a custom object unchanged."""
     if given is None or hasattr(given, "like"):
         yield given
         return

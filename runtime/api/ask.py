@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import load_on_first_use, run_here
 
@@ -60,7 +60,7 @@ async def ask(
     price: Any = None,
     rate: float | None = None,
     cache: "str | Path | None" = None,
-    max_concurrency: int = 8,
+    max_concurrency: int | Literal["auto"] = 8,
     options: Mapping[str, Any] | None = None,
     as_json: bool = True,
     choose: "Choose | None" = None,
@@ -75,56 +75,60 @@ async def ask(
 ) -> "Asked":
     """Answer ``question`` about ``graph``: hypothesise, plan, execute and evaluate until the question is answered.
 
-    ``graph``, ``raw``, ``chunks``, ``caps`` and ``ceiling`` are as for ``gasl.open``. ``state`` is a directory that stores the findings and
-    the progress of the loop (None: nothing is stored). The same call later continues where the loop stopped, and pays for no call twice.
-    If the state already has the answer to the question, it is returned without a call; ``again`` starts over. A state whose findings come
-    from another graph is refused, unless ``force`` is set. ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or a client; this model
-    writes the plans, and answers the plans' commands that call a model.
+    ``graph``, ``raw``, ``chunks``, ``caps`` and ``ceiling`` are as for ``gasl.open``. ``state`` is a directory that stores the
+    findings and the progress of the loop (None: nothing is stored). A later call with the same arguments continues where the loop
+    stopped; finished model calls are not repeated. If the state already contains the answer, this answer is returned without a
+    model call; ``again`` starts over. A state whose findings come from another graph is refused, unless ``force`` is set. ``llm``
+    is a spec (``openai:MODEL``, ``local`` ...) or a client; this model writes the plans, and also answers the model calls of the
+    plans' commands.
 
     The loop ends with the answer, or at a limit: ``max_steps`` plans (plans of earlier attempts are counted), ``max_calls``,
-    ``max_tokens``, ``max_cost`` (US dollars; needs ``price``) or ``time_limit`` (seconds). It also ends when ``cancel`` is set.
-    ``status`` then has the reason, and nothing is raised. ``max_calls`` counts all calls of this attempt, also the calls of plans (None: no
-    limit). ``rate`` is the maximum number of calls a minute. ``max_repairs`` (at most 20) limits how often a refused plan goes back to the
-    model. ``prompt_characters`` is the maximum length of a prompt. ``options`` are the options of the planner's calls (``temperature``,
-    ``max_tokens`` ...). ``as_json`` requests JSON by schema. ``choose`` selects one of several next actions (default: the action with the
-    highest confidence).
+    ``max_tokens``, ``max_cost`` (US dollars) or ``time_limit`` (seconds). It also ends when ``cancel`` is set. ``status`` then
+    contains the reason, and nothing is raised. ``max_calls`` limits all calls of this attempt, including calls that plans make
+    (None: no limit). ``rate`` is the maximum number of calls a minute. ``max_repairs`` (at most 20) limits how often a refused
+    plan is sent back to the model. ``prompt_characters`` is the maximum length of a prompt. ``options`` are the options of the
+    planner's calls (``temperature``, ``max_tokens`` ...). If ``as_json`` is true, the model is asked for JSON that conforms to
+    a schema. ``choose`` is a function that selects one of several next actions (default: the action with the highest
+    confidence).
 
-    ``search`` is "greedy", "beam" or "mcts", or the settings of a strategy (``{"strategy": "beam", "width": 2}``): several plans are
-    tried, each on a copy of the state. The best state with an answer is then adopted as one commit; without an answer the state is
-    unchanged. ``value`` rates a state from 0 to 1: "judge" (a model; the default), "filled" (the share of declared keys with a value),
-    or a function of a node. ``rollout`` applies only to mcts. ``max_steps`` counts the plans that are executed.
+    ``search`` is "greedy", "beam" or "mcts", or the settings of a strategy (``{"strategy": "beam", "width": 2}``): several
+    plans are tried, each on a copy of the state. The best state with an answer is then adopted as one commit; without an answer
+    the state is unchanged. ``value`` rates a state from 0 to 1: "judge" (a model; the default), "filled" (the share of declared
+    keys with a value), or a function that takes a node of the search tree. ``rollout`` is an object with an async method
+    ``choose``, which selects the next action in a rollout of mcts. ``max_steps`` counts the plans that are executed.
 
     Raises ``RequestError`` for an invalid request, ``AdapterError``, ``StoreError``, ``RunError`` and ``NotConfigured``.
     """
     from attrs import evolve
 
-    from ..errors import RequestError, short_repr
+    from ..errors import RequestError
     from ..limits import call_options, check_limits, check_listeners
     from ..loops.traversal.loop import room_for, traverse
     from ..loops.traversal.planner import highest
     from ..loops.traversal.question_store import QuestionRequest, answered_before
     from ..loops.traversal.traversal_results import Bounds, checked_folder, search_request
     from . import gasl
-    from .clients import Clients, Warnings
+    from .clients import Clients, Warnings, automatic, concurrency_of
 
     folder = checked_folder(state)
-    limits = {"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost}
+    limits: dict[str, Any] = {"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost}
     check_limits(limits)
     check_listeners(events, cancel)
-    if type(max_concurrency) is not int or max_concurrency < 1:
-        raise RequestError("max_concurrency", f"{short_repr(max_concurrency)} is not a whole number of at least 1")
+    max_concurrency = concurrency_of(max_concurrency)
     if options is not None and not isinstance(options, Mapping):
         raise RequestError(
-            "options", f"options by name are wanted, not {type(options).__name__}", '{"temperature": 0.2}'
+            "options", f"expected a mapping of options, not {type(options).__name__}", '{"temperature": 0.2}'
         )
     if choose is not None and not callable(choose):
         raise RequestError(
-            "choose", f"a function is wanted, not {type(choose).__name__}", "choose(actions, position) -> index"
+            "choose", f"expected a function, not {type(choose).__name__}", "choose(actions, position) -> index"
         )
     spec = _spec_of(llm)
     bounds = Bounds(max_steps, max_repairs, prompt_characters or room_for(spec), time_limit)
     if search is not None and choose is not None:
-        raise RequestError("choose", "a search tries what is proposed, and chooses by value")
+        raise RequestError(
+            "choose", "choose can't be combined with search: a search tries all proposed plans and chooses by value"
+        )
     wanted = QuestionRequest(
         question, bounds, folder, again, None, spec, call_options(options or {}), as_json, choose or highest,
         search_request(search, value, rollout), str(graph) if isinstance(graph, str | Path) else "", force,
@@ -132,23 +136,26 @@ async def ask(
     if (kept := answered_before(wanted, lambda: _hash_of(graph, raw))) is not None:
         return kept
     warned = Warnings(events)
+    limits |= automatic(max_concurrency)
     async with Clients(llm, (), warned, **limits, price=price, rate=rate, cache=cache) as models:
         with gasl.open(
             graph, state, models.llm, chunks=chunks, caps=caps, ceiling=ceiling, query=question, events=events,
             max_concurrency=max_concurrency, force=force, raw=raw,
         ) as opened:  # fmt: skip
-            made = await traverse(wanted, opened, models.llm, cancel=cancel)
+            made = await traverse(evolve(wanted, prices=models.prices), opened, models.llm, cancel=cancel)
     if made.stopped == "budget" and max_calls is not None and made.calls >= max_calls:
-        hint = f"max_calls={max(1, 2 * max_calls)} allows more, None any number{'' if state is None else ': it goes on where it stood'}"
+        goes_on = "" if state is None else "; the same call continues where the loop stopped"
+        hint = f"max_calls={max(1, 2 * max_calls)} allows more calls, None any number{goes_on}"
         made = evolve(made, reason=f"{made.reason}; {hint}")
     return evolve(made, warnings=(*made.warnings, *warned.messages))
 
 
 class QuestionRun:
-    """A checked question about a graph that is given by name. Call ``open``, then ``run``, once each. Most arguments are those of ``ask``.
+    """A checked question about a graph, which is identified by its name. Call ``open``, then ``run``, once each.
 
-    ``stored`` is the answer that the state already has, otherwise None. ``cache=True``: the user's default call cache. Raises
-    ``RequestError``, ``RunError`` and ``AdapterError``.
+    Most arguments are those of ``ask``. ``stored`` is the answer that the state already contains, otherwise None. ``options``
+    describes the workspace. ``cache=True`` selects the user's default call cache. Raises ``RequestError``, ``RunError`` and
+    ``AdapterError``.
     """
 
     def __init__(
@@ -170,8 +177,11 @@ class QuestionRun:
         )  # fmt: skip
         self.question = self._request.question
         self.stored = answered_before(self._request, lambda: _hash_of(graph, raw))
-        self._options = WorkspaceOptions(graph, state, chunks, self.question, force, raw=raw)
-        self._llm, self._limits, self._max_concurrency = llm, limits, max_concurrency
+        self.options = WorkspaceOptions(
+            graph, state, chunks, self.question, force, raw=raw, cache=limits.get("cache") is not False
+        )
+        self.llm, self.limits, self.max_steps, self._max_concurrency = llm, limits, max_steps, max_concurrency
+        self.strategy: str | None = None if search is None else search["strategy"]
         self._workspace: Workspace | None = None
 
     def open(self, callbacks: "OpeningCallbacks") -> None:
@@ -179,12 +189,12 @@ class QuestionRun:
         from .clients import ModelOpener, default_spec
         from .workspace import open_workspace
 
-        opener = ModelOpener(callbacks.warn, max_concurrency=self._max_concurrency, **self._limits)
-        models = lambda: opener.open_all(self._llm or default_spec(), {})  # noqa: E731 - created after the graph is loaded
-        self._workspace = open_workspace(self._options, models, callbacks, needs_graph=True)
+        opener = ModelOpener(callbacks.warn, max_concurrency=self._max_concurrency, **self.limits)
+        models = lambda: opener.open_all(self.llm or default_spec(), {})  # noqa: E731 - created after the graph is loaded
+        self._workspace = open_workspace(self.options, models, callbacks, needs_graph=True)
 
     async def run(self, events: "Events", cancel: "asyncio.Event") -> "Asked":
-        """Answer the question, and close what ``open`` opened. ``unkept`` of the result says why the state could not be stored.
+        """Answer the question, and close the workspace. If the state could not be stored, ``unkept`` of the result contains the reason.
 
         Raises ``RunError`` and ``StoreError``.
         """
@@ -200,7 +210,8 @@ class QuestionRun:
         assert workspace is not None  # noqa: S101 - the caller has opened it
         try:
             executor = workspace.executor(events=events, max_concurrency=self._max_concurrency)
-            asked = await traverse(self._request, executor, workspace.models.default, cancel=cancel)
+            request = evolve(self._request, prices=workspace.models.ledger.prices)
+            asked = await traverse(request, executor, workspace.models.default, cancel=cancel)
             try:
                 workspace.close()
             except StoreError as error:
@@ -236,4 +247,4 @@ def _spec_of(llm: Any) -> str:
     try:
         return default_spec()
     except NotConfigured:
-        return ""  # a stored answer needs no model; otherwise opening the model reports what is missing
+        return ""  # a stored answer needs no model; otherwise opening the model reports the missing setting

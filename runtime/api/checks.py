@@ -1,4 +1,4 @@
-"""Checks texts in each language for all interfaces, and returns the plan of a checked text. A run receives the result of the check.
+"""Checks texts in every language for all interfaces. Runs use the result of the check; ``plans`` draws the plan of a checked text.
 
 The same text with the same input, graph and state has the same diagnostics in every interface. An interface may add restrictions
 (``restrict``): for example, a server does not read files for its clients.
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
 
-from ...lang.diagnostic import Diagnostic, compatible, has_errors, printable, sort_key
+from ...lang.diagnostic import Diagnostic, compatible, has_errors, sort_key
 from ...lang.source import Source
 from ...lang.trees.lwt import MAX_STEPS as MAX_STEPS
 from ...lang.trees.lwt import MISSING as MISSING
 from ...lang.trees.lwt import Mode as Mode
-from ...lang.trees.lwt import Script
+from ...lang.trees.lwt import Script, calls_of
 from . import load_on_first_use
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from ...lang.trees.lwt import Call
     from ...lang.trees.seed import FormulaSeed
     from ..gasl.surroundings import Surroundings as Surroundings
+    from ..lwt.case_run import CaseFile
+    from ..lwt.operations import Host
     from ..lwt.script_plan import ScriptPlan
     from ..seeds.reviews import ContextError as ContextError
 
 __all__ = [
-    "FINAL_RULES",
     "Checked",
     "CheckedProgram",
     "CheckedScript",
     "CheckedSeed",
-    "Plan",
     "Surroundings",
     "check_program",
     "check_reading",
@@ -51,7 +51,6 @@ __all__ = [
     "check_seed",
     "folder_of",
     "format_text",
-    "plan_of",
     "read_program",
 ]
 
@@ -75,7 +74,10 @@ class Checked:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """The diagnostics for output. Their edits can all be applied together, while the edits in ``found`` may overlap."""
+        """The diagnostics for output.
+
+        The edits of these diagnostics can all be applied together, while the edits in ``found`` may overlap.
+        """
         return compatible(self.found)
 
     @property
@@ -90,6 +92,13 @@ class Checked:
 
 
 @frozen
+class CheckedCases(Checked):
+    """The checked test cases of a file. ``file`` is None if there are errors."""
+
+    file: "CaseFile | None" = None
+
+
+@frozen
 class CheckedScript(Checked):
     """A checked prompt script and the plan of its run."""
 
@@ -98,11 +107,17 @@ class CheckedScript(Checked):
 
     @property
     def calls(self) -> "list[Call]":
-        """All calls of operations in the script."""
-        from ...lang.trees import walk
-        from ...lang.trees.lwt import Call
+        """All calls of operations in the script, and in the scripts that it runs."""
 
-        return [node for step in self.script.steps for node in walk(step) if isinstance(node, Call)]
+        scripts = (self.plan.script, *self.plan.nested.values())
+        return [call for each in scripts for step in each.steps for call in calls_of(step)]
+
+    @property
+    def file_hashes(self) -> dict[str, str]:
+        """Map the names of the files that the script names to the hashes of their contents."""
+        from ..lwt.script_files import file_hashes
+
+        return file_hashes(self.script, folder_of(self.script))
 
     @property
     def needs_default_model(self) -> bool:
@@ -126,7 +141,7 @@ class CheckedScript(Checked):
         """Whether a step refers to the input."""
         from ...lang.dependencies import step_references
 
-        return any(reference.name == "input" for step in self.script.steps for reference in step_references(step))
+        return any(reference.name == "input" for step in self.plan.script.steps for reference in step_references(step))
 
 
 _MODEL_COMMAND = re.compile(r"\b(?:PROCESS|CLASSIFY|ANALYZE)\b", re.IGNORECASE)
@@ -143,9 +158,9 @@ def _gasl_calls_model(call: "Call") -> bool:
 
 @frozen
 class CheckedProgram(Checked):
-    """A checked GASL program. ``plan`` is the plan that the program comes from; None if there is no plan or it can't be read.
+    """A checked GASL program. ``plan`` is the plan that the program comes from; None if there is no plan or the plan can't be read.
 
-    If the plan can't be read, the program has the commands that can be read, or no commands.
+    If the plan can't be read, the program contains only the readable commands.
     """
 
     program: "Program"
@@ -153,16 +168,17 @@ class CheckedProgram(Checked):
 
     @property
     def runnable(self) -> "PlanDocument | Program":
-        """The plan if there is one, otherwise the program. An executor takes either as argument."""
+        """The plan if it exists, otherwise the program. An executor accepts either as an argument."""
         return self.plan or self.program
 
     @property
     def calls_model(self) -> bool:
         """Whether a command of the program may call a model."""
-        return any(map(_calls_model, self.program.items))
+        return any(map(calls_model, self.program.items))
 
 
-def _calls_model(tree: Any) -> bool:
+def calls_model(tree: Any) -> bool:
+    """Return whether ``tree`` has a command that calls a model."""
     from ...lang.trees import gasl, walk
 
     return any(isinstance(node, gasl.Process | gasl.Classify | gasl.Analyze) for node in walk(tree))
@@ -170,14 +186,14 @@ def _calls_model(tree: Any) -> bool:
 
 @frozen
 class CheckedSeed(Checked):
-    """A checked Formula Seed. ``seed`` has the part of the seed that can be read; None if nothing can be read."""
+    """A checked Formula Seed. ``seed`` is the readable part of the seed; None if no part is readable."""
 
     seed: "FormulaSeed | None"
     read: "SeedRead | None" = None
 
 
 def folder_of(script: Script) -> Path | None:
-    """Return the folder in which ``file=`` is searched: the folder of the script's file; None if the script does not come from a file."""
+    """Return the folder of the script's file, from which ``file=`` reads; None if the script does not come from a file."""
     file = Path(script.source.name)
     try:
         return file.parent if file.is_file() else None
@@ -194,16 +210,19 @@ def check_script(
     models: Collection[str] | None = None,
     given: Collection[str] = (),
     operations: "Mapping[str, Signature] | None" = None,
+    functions: Collection[str] | None = None,
+    host: "Host | None" = None,
     reads_files: bool = True,
     restrict: Callable[[Script], Iterable[Diagnostic]] | None = None,
 ) -> CheckedScript:
     """Check a prompt script and the files that it names. Never raises for an invalid script.
 
-    ``mode`` and ``max_steps`` apply to a text, not to a ``Script``. ``input`` is the input of the run (``MISSING``: unknown,
-    ``ABSENT``: the run has no input). ``models`` are the available model names (None: any name). ``given`` are the names of earlier
-    results that the script may refer to, ``operations`` the available operations (None: all). Set ``reads_files`` to false for a script
-    from a client, so that its files are not opened. ``restrict`` yields further diagnostics; a diagnostic is dropped if its position
-    already has an error.
+    ``mode`` and ``max_steps`` are used for a text, not for a parsed ``Script``. ``input`` is the input of the run (``MISSING``:
+    unknown, ``ABSENT``: the run has no input). ``models`` are the available model names (None: any name). ``given`` are the
+    names of earlier results that the script may refer to, ``operations`` are the available operations (None: all), ``functions``
+    the names of the functions for ``CALL`` (None: any name). With ``host``, both are what this host offers. Set
+    ``reads_files`` to false for a script from a client, so that its files are not opened. ``restrict`` yields further
+    diagnostics; a diagnostic is dropped if its position already has an error.
     """
     from ..lwt.script_plan import plan_of
 
@@ -212,9 +231,13 @@ def check_script(
 
         script = parse_lwt(script, mode, max_steps)
     folder = folder_of(script) if reads_files else None
-    plan = plan_of(script, input, models, given, folder=folder, operations=operations)
+    if host is not None:
+        operations, functions = host.signatures(script), tuple(host.functions)
+    plan = plan_of(script, input, models, given, folder=folder, operations=operations, functions=functions)
     found = plan.diagnostics
     if restrict is not None:
+        if not reads_files:  # ``restrict`` says why a client can't name files
+            found = tuple(each for each in found if each.code != "LWT049")
         told = {each.span.start for each in found if each.severity == "error" and each.span is not None}
         more = [each for each in restrict(script) if each.span is None or each.span.start not in told]
         found = tuple(sorted((*found, *more), key=sort_key)) if more else found
@@ -336,10 +359,7 @@ def check_reading(reading: "Reading", known: "Known") -> tuple[Diagnostic, ...]:
 def format_text(
     source: Source, language: Literal["script", "program"], mode: Mode = "strict", max_steps: int | None = MAX_STEPS
 ) -> tuple[Checked, str]:
-    """Return the diagnostics from reading a text, and the text in its canonical format, or "" if the text has errors.
-
-    ``mode`` and ``max_steps`` apply to scripts. Raises ``RuntimeError`` if formatting would change the meaning of the text.
-    """
+    """Return a text's diagnostics and canonical format ("" if it has errors). Only scripts use ``mode`` and ``max_steps``."""
     read: Script | Program
     if language == "script":
         from ...lang.parse.lwt import parse_lwt
@@ -358,143 +378,3 @@ def format_text(
     if not is_equal:
         raise RuntimeError(f"formatting {source.name} would change its meaning")
     return Checked(read.diagnostics, source), text
-
-
-# The plan of a run: the steps of a checked text and their dependencies.
-
-FINAL_RULES = {
-    "final": "the step named final",
-    "only sink": "the only step that no other step refers to",
-    "last": "the last step (no step refers to several of them)",
-}
-"""Maps each rule that selects the final step of a script to a description of the rule."""
-
-
-@frozen
-class Plan:
-    """The steps of a checked text. ``document`` is the plan as JSON; its keys depend on the language.
-
-    ``graph`` maps each step to its inputs, ``labels`` maps each step to its text in a drawing. ``outputs`` are the final steps, and
-    ``needed`` the steps that they depend on, including themselves.
-    """
-
-    language: Literal["script", "program", "seed"]
-    graph: Mapping[str, tuple[str, ...]]
-    labels: Mapping[str, str]
-    outputs: Collection[str]
-    needed: Collection[str]
-    document: dict[str, Any]
-
-    def mermaid(self) -> str:
-        """Return the graph as a Mermaid flowchart."""
-        from ...lang.dependencies import mermaid
-
-        return mermaid(self.graph, self.labels, self.outputs, self.needed)
-
-    def dot(self) -> str:
-        """Return the graph as a Graphviz digraph."""
-        from ...lang.dependencies import dot
-
-        return dot(self.graph, self.labels, self.outputs, self.needed, self.language)
-
-
-def plan_of(checked: Checked) -> Plan | None:
-    """Return the plan of a text without errors; None for a text without steps."""
-    if isinstance(checked, CheckedSeed):
-        return None if checked.seed is None else _seed_plan(checked.seed)
-    if isinstance(checked, CheckedProgram):
-        return _program_plan(checked.program) if checked.program.statements else None
-    return _script_plan(checked.script) if isinstance(checked, CheckedScript) else None
-
-
-def _script_plan(script: Script) -> Plan | None:
-    from ...lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
-    from ...lang.printer.lwt_printer import format_value
-
-    graph = step_dependencies(script)
-    chosen = final_step(script, graph)
-    if chosen is None:
-        return None
-    final, rule = chosen
-    wanted = needed(graph, final)
-    levels = layers(graph)
-    layer_of = {step: number for number, layer in enumerate(levels, 1) for step in layer}
-    operations = {step.id: step.call.operation for step in script.steps}
-    conditions = {
-        step.id: format_value(found) for step in script.steps if (found := step.call.option("when")) is not None
-    }
-    document = {
-        "file": script.source.name,
-        "final": {"step": final, "rule": rule},
-        "layers": levels,
-        "critical_path": critical_path({step: inputs for step, inputs in graph.items() if step in wanted})[0],
-        "unneeded": [step for step in graph if step not in wanted],
-        "steps": [
-            {
-                "id": step, "operation": operations[step], "refers_to": list(inputs), "layer": layer_of.get(step),
-                "needed": step in wanted, **({"when": conditions[step]} if step in conditions else {}),
-            }
-            for step, inputs in graph.items()
-        ],
-    }  # fmt: skip
-    return Plan("script", graph, operations, (final,), wanted, document)
-
-
-def _program_plan(program: "Program") -> Plan:
-    """Return the plan of a program. It lists the commands of the outermost level, and for each the commands whose results it uses."""
-    from ...lang.service.navigation import occurrences_in
-
-    rows: list[dict[str, Any]] = []
-    source_of: dict[tuple[str, str], int] = {}
-    for number, statement in enumerate(program.statements, 1):
-        text = program.source.slice(statement.command.span)
-        names = [
-            each
-            for each in occurrences_in("gasl", text)
-            if each.kind in ("variable", "key") and each.name != "error" and not each.scope
-        ]
-        used = dict.fromkeys((each.kind, each.name) for each in names if not each.defines)
-        bound = dict.fromkeys((each.kind, each.name) for each in names if each.defines)
-        rows.append(
-            {
-                "number": number, "text": text, "binds": [name for kind, name in bound if kind == "variable"],
-                "keys": list(dict.fromkeys(name for kind, name in (*bound, *used) if kind == "key")),
-                "takes_from": list(dict.fromkeys(source_of[name] for name in used if name in source_of)),
-                "from_elsewhere": [name[1] for name in used if name not in source_of and name not in bound],
-                "asks_a_model": _calls_model(statement.command),
-            }
-        )  # fmt: skip
-        source_of |= dict.fromkeys(bound, number)
-    graph = {str(row["number"]): tuple(map(str, row["takes_from"])) for row in rows}
-    labels = {str(row["number"]): printable(" ".join(row["text"].split()))[:60] for row in rows}
-    asking = sum(row["asks_a_model"] for row in rows)
-    document = {"file": program.source.name, "asking_a_model": asking, "commands": rows}
-    return Plan("program", graph, labels, (), graph, document)
-
-
-def _seed_plan(seed: "FormulaSeed") -> Plan:
-    from ...lang.dependencies import layers
-    from ...lang.evaluate.seed.explanation import step_in_words
-    from ...lang.evaluate.seed.step_dependencies import needed_steps, operations_of, step_graph
-
-    graph = step_graph(seed)
-    needed, steps = needed_steps(graph, seed.outputs), seed.step_by_name
-    # The graph also contains the extractions and the context, which are not steps.
-    levels = [tuple(name for name in layer if name in steps) for layer in layers(graph)]
-    levels = [layer for layer in levels if layer]
-    layer_of = {name: number for number, layer in enumerate(levels, 1) for name in layer}
-    document = {
-        "file": seed.source.name,
-        "fields": [extracted.name for extracted in seed.fields],
-        "outputs": list(seed.outputs),
-        "layers": levels,
-        "unneeded": [name for name in steps if name not in needed],
-        "steps": [
-            {
-                "name": step.name, "computes": step_in_words(step), "refers_to": list(graph[step.name]),
-                "layer": layer_of.get(step.name), "needed": step.name in needed,
-            }
-            for step in seed.steps
-        ],
-    }  # fmt: skip
-    return Plan("seed", graph, operations_of(seed, graph), seed.outputs, needed, document)

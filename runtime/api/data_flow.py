@@ -1,4 +1,4 @@
-"""The data flow between pieces of text: the names that each piece reads and binds, and the graph of their inputs."""
+"""The data flow between pieces of text: the names that each piece reads and binds, and the graph of pieces and their inputs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,6 +12,7 @@ from ...lang.parse.lwt import parse_lwt
 from ...lang.printer.lwt_printer import format_value
 from ...lang.service.language_names import Occurrence
 from ...lang.service.navigation import occurrences_in
+from ...lang.trees.gasl import Param
 from ..report.drawings import Drawing, Spot, draw
 from ..report.findings import evidence_graph, groups
 from .pieces import Piece, expression_of
@@ -24,10 +25,21 @@ __all__ = [
 
 
 def names_read(piece: Piece) -> list[str]:
-    """Return the distinct names of values that a piece reads but does not define itself."""
+    """Return the distinct names of values that a piece reads but does not define itself.
+
+    A parameter (PARAM) reads the value that is bound to its name, if there is one.
+    """
     found = _value_names(piece)
     own = {each.name for each in found if each.defines and each.kind == "step"}
-    return list(dict.fromkeys(each.name for each in found if not each.defines and each.name not in own))
+    read = dict.fromkeys(each.name for each in found if not each.defines and each.name not in own)
+    return list({**dict.fromkeys(_parameter_names(piece)), **read})
+
+
+def _parameter_names(piece: Piece) -> list[str]:
+    if piece.language != "gasl":
+        return []
+    commands = (statement.command for statement in parse_gasl(piece.text).statements)
+    return [command.name.text for command in commands if isinstance(command, Param)]
 
 
 def names_bound(piece: Piece) -> list[str]:
@@ -56,7 +68,7 @@ def _value_names(piece: Piece) -> Sequence[Occurrence]:
 
 
 def location_of(piece: Piece, done: Iterable[str] = ()) -> str:
-    """Return the location ``NAME:LINE`` of a piece. For steps, it is that of the first step not in ``done``. "" for a dot command."""
+    """Return the location ``NAME:LINE`` of a piece (for steps: of the first step not in ``done``); "" for a dot command or a comment."""
     source, start = piece.source, 0
     match piece.language:
         case "dot" | "comment":
@@ -91,9 +103,10 @@ class Box:
 
 @frozen
 class _Part:
-    """A part of the flow. ``binds`` are the names that other parts can read, ``reads`` the names that the part reads.
+    """A command, step or expression.
 
-    ``is_unordered``: the part is a step; adjacent steps have no order.
+    ``binds`` are the names that other parts can read, ``reads`` are the names that this part reads. ``is_unordered`` is true
+    for a step, because adjacent steps have no order.
     """
 
     name: str
@@ -105,7 +118,7 @@ class _Part:
 
 
 def data_flow(pieces: Iterable[Piece]) -> tuple[Box, ...]:
-    """Return the graph of pieces that have no errors. Boxes of external values come first."""
+    """Return the boxes of the data flow; the boxes of external values come first. The pieces must have no errors."""
     parts = [part for piece in pieces for part in _parts(piece)]
     producers = _producers(parts)
     external: dict[str, int] = {}
@@ -126,7 +139,7 @@ def data_flow(pieces: Iterable[Piece]) -> tuple[Box, ...]:
 
 
 def _producers(parts: Sequence[_Part]) -> list[dict[str, int]]:
-    """Return, for each part, the index of the part that binds each name visible to it. Adjacent steps see each other, in any order."""
+    """Return, for each part, a map from each visible name to the index of the part that binds it. Adjacent steps see each other's names."""
     found: list[dict[str, int]] = []
     bound: dict[str, int] = {}
     for number, part in enumerate(parts):
@@ -192,5 +205,5 @@ def _steps(piece: Piece) -> list[_Part]:
 
 
 def draw_evidence(state: Mapping[str, Any], graph: GraphAdapter | None) -> Drawing | None:
-    """Return a drawing of the nodes and edges that the evidence in a state names; None if the evidence names none."""
+    """Return a drawing of the nodes and edges that the evidence in a state names; None if it names no nodes."""
     return draw(*evidence_graph(groups(state)), graph)

@@ -32,7 +32,7 @@ def __dir__() -> list[str]:
 
 
 class ExprError(KnotworkError):
-    """An expression can't be read, or can't be evaluated with the given values.
+    """Raised if an expression can't be read, or can't be evaluated with the given values.
 
     ``kind`` is "text" for a text that is not an expression; otherwise it names the cause: "division", "type", "name", "key", "index",
     "value", "limit", "overflow" or "result". ``message`` is one sentence. ``hint`` says what to do, or is empty. ``diagnostics`` has
@@ -77,9 +77,9 @@ def check(
 ) -> "list[Diagnostic]":
     """Return errors and warnings in source order.
 
-    ``names`` are the names of the values (None: unknown). ``row``: the expression is evaluated for each extraction of a
-    seed, and may use ``extraction.`` and ``meta.``. ``fields`` are the fields of the seed, ``context_keys`` the keys of the context.
-    Never raises for an invalid expression.
+    ``names`` are the names of the values that the expression may use (None: unknown). If ``row`` is true, the expression is
+    evaluated for each extraction of a seed, and may use ``extraction.`` and ``meta.``. ``fields`` are the fields of the seed,
+    ``context_keys`` are the keys of the context. Never raises for an invalid expression.
     """
     from ...lang.diagnostic import compatible, sort_key
     from ...lang.linter.expr import check_expr
@@ -151,9 +151,11 @@ def _read(source: "Source | str | Expr", most: int | None = None) -> "tuple[Expr
 
     if isinstance(source, Node):
         return source, Source("")
+    if not isinstance(source, Source | str):
+        raise TypeError(f"expected the text of an expression, not {type(source).__name__}")
     text = Source(source) if isinstance(source, str) else source
     if most is not None and len(text.text) > most:
-        message = f"the expression has {len(text.text):,} characters; {most:,} is the most"
+        message = f"the expression has {len(text.text):,} characters; the maximum is {most:,}"
         raise ExprError("limit", (Diagnostic("EXPR090", "error", message),), text)
     read = parse(text)
     if read.expr is None or has_errors(read.diagnostics):

@@ -5,14 +5,20 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
-from ...adapters.state import Declaration, Difference
 from ...lang.catalogue.schema import Attribute
 from ...lang.diagnostic import printable
-from ..events import BudgetReached, CallFinished, CallRetried, CallStarted, Event, StepFinished, StepStarted
+from ..events import BudgetReached, CallDelta, CallFinished, CallRetried, CallStarted, Event, StepFinished, StepStarted
+
+if TYPE_CHECKING:
+    from ...adapters.state import Declaration, Difference
+
+
+_TAIL = 72
+"""Maximum number of characters of an arriving answer that are shown."""
 
 
 @define
@@ -29,7 +35,7 @@ class Calls:
 
     @property
     def calls(self) -> int:
-        """The number of calls: all requests sent, including failed and cancelled requests, and answers from the cache."""
+        """The number of calls: requests that were sent, including failed and cancelled ones, and answers from the cache."""
         return self.over + self.under_way
 
     def __call__(self, event: Event) -> None:
@@ -71,22 +77,24 @@ def dollars(cost: float) -> str:
     return f"${cost:.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost < 0.001 else f"${cost:.4f}"
 
 
-# The progress of one piece that a session runs. Each display shows these facts in its own way.
+# The progress of one piece that a session runs. Each display has its own layout.
 
 
 @define(eq=False)
 class Work:
-    """The progress of a run, from the session's events. ``note`` receives urgent messages; the rest can be read from any thread."""
+    """The progress of a run, computed from events. ``note`` receives urgent messages. Any thread may read the properties."""
 
     text: str
     note: Callable[[str], None]
     calls: Calls = field(factory=Calls, init=False)
     began: float = field(factory=perf_counter, init=False)
     _steps: dict[str, float] = field(factory=dict, init=False)
+    _arriving: tuple[int, str] = field(default=(0, ""), init=False)
 
     def __call__(self, event: Event) -> None:
         """Process one event."""
         self.calls(event)
+        self._follow(event)
         match event:
             case StepStarted():
                 self._steps[event.step] = perf_counter()
@@ -101,6 +109,20 @@ class Work:
             case _:
                 pass
 
+    def _follow(self, event: Event) -> None:
+        """Keep the end of the answer that is arriving: of the call from which the last part came."""
+        call, text = self._arriving
+        if isinstance(event, CallDelta):
+            self._arriving = (event.call, f"{text if event.call == call else ''}{event.text}"[-_TAIL:])
+        elif isinstance(event, CallFinished | CallRetried) and event.call == call:
+            self._arriving = (0, "")
+
+    @property
+    def arriving(self) -> str:
+        """The end of the answer that is arriving now, as one line; "" if none is arriving, or if answers are not streamed."""
+        line = " ".join(self._arriving[1].split())
+        return f"… {line}" if line else ""
+
     @property
     def clock(self) -> str:
         """The elapsed time."""
@@ -108,9 +130,9 @@ class Work:
 
     @property
     def waiting(self) -> str:
-        """A text with the number of pending model answers; "" if none is pending."""
+        """A text with the number of pending model answers; "" if no answer is pending."""
         count = self.calls.under_way
-        return f"asking a model, {count:,} under way" if count else ""
+        return f"waiting for a model, {count:,} in progress" if count else ""
 
     @property
     def call_summary(self) -> str:
@@ -127,6 +149,81 @@ class Work:
         """The running steps with their elapsed times, the earliest started first."""
         now = perf_counter()
         return [(step, clock(now - began)) for step, began in tuple(self._steps.items())]
+
+
+# Values as tables.
+
+
+@frozen
+class Table:
+    """Rows of JSON values.
+
+    If space is short, the columns ``wide`` are cut last; with ``folds``, the last column is wrapped instead of cut. ``counts``
+    are the columns whose numbers are shown with commas (1,234); output for programs has no commas.
+    """
+
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+    wide: frozenset[str] = frozenset()
+    folds: bool = False
+    counts: frozenset[str] = frozenset()
+
+
+def table_of(value: Any) -> Table | None:
+    """Return a value as a table if it is a table, a non-empty list or a non-empty object; otherwise None.
+
+    A list of objects has a row for each object. Other lists and objects have a row for each item or key, and ``folds`` is set.
+    """
+    if isinstance(value, Table):
+        return value
+    if isinstance(value, list) and value:
+        if isinstance(value[0], dict) and all(isinstance(item, dict) for item in value):
+            columns = tuple(dict.fromkeys(str(key) for item in value for key in item))
+            return Table(columns, _Rows(value, columns), frozenset(columns[:1]))
+        return Table(("#", "value"), _Numbered(value), folds=True)
+    if isinstance(value, dict) and value:
+        return Table(("key", "value"), [[key, entry] for key, entry in value.items()], folds=True)
+    return None
+
+
+class _Rows(Sequence[Sequence[Any]]):
+    """A list of objects as table rows, which are created on demand."""
+
+    def __init__(self, items: Sequence[dict[str, Any]], columns: tuple[str, ...]) -> None:
+        self._items = items
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [[item.get(column) for column in self._columns] for item in self._items[index]]
+        item = self._items[index]
+        return [item.get(column) for column in self._columns]
+
+
+class _Numbered(Sequence[Sequence[Any]]):
+    """The items of a list as numbered table rows, which are created on demand."""
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [[number, self._items[number]] for number in range(*index.indices(len(self._items)))]
+        return [index, self._items[index]]
+
+
+def readable_value(text: str) -> Any:
+    """Return the JSON value of a text, read by the rules for a model's answer; return the text if these rules find no value."""
+    from ...lang.literals import Reading, read
+
+    found = read(text)
+    return found.value if isinstance(found, Reading) else text
 
 
 # Table rows that several interfaces show: the history, keys and differences of states, and the attributes of a graph.
@@ -153,7 +250,7 @@ def history_rows(entries: Iterable[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _label(entry: Mapping[str, Any]) -> str:
-    """Return the number of a step; for a nested step, the part follows after a point; "" for a rollback."""
+    """Return the label of a step: ``STEP``, or ``STEP.PART`` for a nested step; "" for a rollback."""
     from ..gasl.surroundings import ROLLBACK  # imported late, because help texts import this module
 
     part = entry.get("part")
@@ -170,7 +267,7 @@ def _count(entry: Mapping[str, Any]) -> str:
     return f"{count:,}" if isinstance(count, int | float) and not isinstance(count, bool) else ""
 
 
-def key_rows(declared: Iterable[Declaration]) -> list[list[str]]:
+def key_rows(declared: "Iterable[Declaration]") -> list[list[str]]:
     """Return a table row for each declared key."""
     return [
         [each.key, each.type, f"{each.size:,}", "; ".join(filter(None, (each.description, _incomplete(each))))]
@@ -178,11 +275,11 @@ def key_rows(declared: Iterable[Declaration]) -> list[list[str]]:
     ]
 
 
-def _incomplete(declared: Declaration) -> str:
+def _incomplete(declared: "Declaration") -> str:
     return f"incomplete: {'; '.join(declared.incomplete)}" if declared.incomplete else ""
 
 
-def difference_rows(found: Iterable[Difference]) -> list[list[str]]:
+def difference_rows(found: "Iterable[Difference]") -> list[list[str]]:
     """Return a table row for each difference between two states."""
     return [[each.key, each.kind, *(_side(side) for side in (each.before, each.after))] for each in found]
 
@@ -237,7 +334,7 @@ def cell(value: Any) -> str:
 
 
 def guarded(value: Any) -> str:
-    """Return the text of a CSV cell. A string that a spreadsheet would read as a formula (models may write formulas) is preceded by '."""
+    """Return the text of a CSV cell. An apostrophe is put before a string that a spreadsheet would read as a formula."""
     text = cell(value)
     if isinstance(value, str) and text.startswith(_LIKE_A_FORMULA):
         return f"'{text}"

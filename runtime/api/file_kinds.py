@@ -1,4 +1,4 @@
-"""Determines the kind of a file from its suffix, for JSON from its keys, for other text from its beginning. All commands use this table."""
+"""Determines, for all commands, the kind of a file: from its suffix, its keys (JSON) or the beginning of its text."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -10,32 +10,34 @@ from attrs import frozen
 from ...lang.source import Source
 from ..errors import WrongFile
 
-FileKind = Literal["script", "program", "plan", "seed", "contexts", "results", "graph", "table"]
+FileKind = Literal["script", "program", "plan", "seed", "evaluation", "cases", "contexts", "results", "graph", "table"]
 
 
 @frozen
 class Kind:
-    """Texts for messages: ``noun`` names a kind, ``commands`` the commands that take a file of this kind (``{0}`` is the file)."""
+    """Texts for messages: ``noun`` names a kind, ``commands`` the commands for a file of this kind (``{0}`` is the file)."""
 
     noun: str
     commands: str
 
 
 KINDS: Mapping[FileKind, Kind] = {
-    "script": Kind("a prompt script", "a prompt script is run by: knotwork run {0}"),
-    "program": Kind("a GASL program", "a GASL program is run by: knotwork run {0} --graph GRAPH"),
-    "plan": Kind("a GASL plan", "a GASL plan is run by: knotwork run {0} --graph GRAPH"),
-    "seed": Kind(
-        "a Formula Seed", "a seed is checked by knotwork check {0}, and run by knotwork seed run {0} CONTEXTS"
-    ),
+    "script": Kind("a prompt script", "run a prompt script with: knotwork run {0}"),
+    "program": Kind("a GASL program", "run a GASL program with: knotwork run {0} --graph GRAPH"),
+    "plan": Kind("a GASL plan", "run a GASL plan with: knotwork run {0} --graph GRAPH"),
+    "seed": Kind("a Formula Seed", "check a seed with knotwork check {0}; run it with knotwork seed run {0} CONTEXTS"),
+    "evaluation": Kind("an evaluation", "check an evaluation with knotwork check {0}; run it with knotwork eval {0}"),
+    "cases": Kind("a file of test cases", "run test cases with: knotwork test {0}"),
     "contexts": Kind("a file of contexts", "contexts are the second argument: knotwork seed run SEED {0}"),
-    "results": Kind("a file of results", "results are computed again by: knotwork seed compute SEED {0}"),
-    "graph": Kind("a graph", "a graph is summed up by: knotwork graph info {0}"),
-    "table": Kind("a table", "a table of edges is read as a graph: knotwork graph info {0}"),
+    "results": Kind("a file of results", "recompute results with: knotwork seed compute SEED {0}"),
+    "graph": Kind("a graph", "show the contents of a graph with: knotwork graph info {0}"),
+    "table": Kind("a table", "load a table of edges as a graph with: knotwork graph info {0}"),
 }
 
 _SUFFIXES: tuple[tuple[tuple[str, ...], FileKind], ...] = (
     ((".seed.json",), "seed"),
+    ((".eval.json",), "evaluation"),
+    ((".cases.jsonl",), "cases"),
     ((".lwt",), "script"),
     ((".gasl",), "program"),
     ((".graphml", ".gml", ".gexf", ".gpickle"), "graph"),
@@ -48,7 +50,7 @@ _KEYS: tuple[tuple[FileKind, frozenset[str]], ...] = (
     ("contexts", frozenset({"reviews"})),
     ("graph", frozenset({"nodes"})),
 )
-"""Keys of a JSON text that identify its kind, most certain kind first."""
+"""The keys by which a JSON text is recognized as one of the kinds; the kind whose keys are the most distinctive comes first."""
 _KEY = re.compile(rf'"({"|".join(sorted(key for _, keys in _KEYS for key in keys))})"\s*:')
 _LOOKED_AT = 200_000
 """Number of characters that are searched for keys."""

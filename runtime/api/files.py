@@ -1,4 +1,7 @@
-"""Writes the files that users name. Regular files are replaced atomically; devices, pipes and open descriptors are written into."""
+"""Finds and writes the files that users name.
+
+Regular files are replaced atomically; devices, pipes and open descriptors are written into.
+"""
 
 import contextlib
 import os
@@ -9,19 +12,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...adapters.permissions import NAMED, named_file, named_folder, private_folder
+from ...lang.catalogue.operations import FILE_SUFFIXES
+from ...lang.diagnostic import nearest
 from ...lang.errors import KnotworkError
 
 __all__ = [
-    "NAMED", "UnknownSuffix", "append_file", "create_private_file", "is_stream", "known_suffix", "named_file", "named_folder",
-    "new_file", "replace_file",
+    "NAMED", "SCRIPT_FILES", "UnknownSuffix", "append_file", "create_private_file", "files_beside", "is_stream", "known_suffix",
+    "named_file", "named_folder", "nearest_file", "new_file", "replace_file", "similar_file",
 ]  # fmt: skip
 
+SCRIPT_FILES = tuple(sorted({suffix for suffixes in FILE_SUFFIXES.values() for suffix in suffixes}))
+"""The suffixes of the files that a script may name."""
 _LINKS = 40
-"""Maximum number of symbolic links that are followed, as in the operating system."""
+"""Maximum number of symbolic links that are followed; the operating system has the same limit."""
 
 
 class UnknownSuffix(KnotworkError, ValueError):
-    """A file name has an unsupported suffix. ``hint`` lists the supported suffixes."""
+    """Raised if a file name has an unsupported suffix. ``hint`` lists the supported suffixes."""
 
     def __init__(self, name: str, suffix: str, known: Sequence[str], otherwise: str) -> None:
         *others, last = known
@@ -32,12 +39,61 @@ class UnknownSuffix(KnotworkError, ValueError):
         self.hint = hint
 
 
+_NAMES = 2_000
+"""Maximum number of files of a folder that are compared with a name."""
+
+
+def nearest_file(path: Path) -> str:
+    """Return the file in the folder of ``path`` whose name is most similar; "" if no name is similar."""
+    try:
+        names = [each.name for each in path.parent.iterdir() if each.is_file()][:_NAMES]
+    except (OSError, ValueError):
+        return ""
+    near = nearest(path.name, names)
+    return str(path.with_name(near)) if near else ""
+
+
+def files_beside(path: Path, suffixes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the files with these suffixes in the folder of ``path`` and in two levels below it, relative to this folder.
+
+    Hidden files and folders are left out, and so is ``path``. At most 2,000 files and folders are looked at.
+    """
+    found: list[str] = []
+    folders, seen = [path.parent], 0
+    while folders:
+        folder = folders.pop(0)
+        depth = len(folder.relative_to(path.parent).parts)
+        try:
+            entries = sorted(os.scandir(folder), key=lambda each: each.name)
+            for each in entries:
+                seen += 1
+                if seen > _NAMES:
+                    return tuple(sorted(found))
+                if each.name.startswith("."):
+                    continue
+                if depth < 2 and each.is_dir(follow_symlinks=False):
+                    folders.append(Path(each.path))
+                elif each.name.endswith(suffixes) and each.name != path.name and each.is_file():
+                    found.append(Path(each.path).relative_to(path.parent).as_posix())
+        except (OSError, ValueError):  # a folder that can't be read has no names to offer
+            continue
+    return tuple(sorted(found))
+
+
+def similar_file(name: object) -> str:
+    """Return a hint that names the file that the user probably meant; "" if the file exists or no name is similar."""
+    if not isinstance(name, str | Path) or Path(name).exists():
+        return ""
+    near = nearest_file(Path(name))
+    return f"did you mean {near}?" if near else ""
+
+
 def known_suffix(name: str, known: Sequence[str], otherwise: str = "") -> str:
     """Return the suffix of a file name in lower case, if it is one of ``known``.
 
-    Returns "" for a name without a suffix, and for targets that are written into (a device, a pipe, ``/dev/stdout``), whatever
-    their name. Raises ``UnknownSuffix`` for any other suffix, so that no file has a format that contradicts its name. ``otherwise``
-    is added at the end of the error's hint, to name another choice.
+    Returns "" for a name without a suffix. Also returns "" for a device, a pipe or a descriptor (``/dev/stdout``) with another
+    suffix. Raises ``UnknownSuffix`` for any other suffix, so that no file has a format that contradicts its name. ``otherwise``
+    is appended to the hint of the error, and may name an alternative.
     """
     path = Path(name)
     suffix = path.suffix.lower()
@@ -92,7 +148,7 @@ def create_private_file(path: Path) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether ``path`` is written into instead of replaced: the path exists, and is neither a regular file nor a folder.
+    """Return whether ``path`` must be written into, not replaced: it exists, and is neither a regular file nor a folder.
 
     A descriptor of this process, such as ``/dev/stdout``, is written into even if it leads to a regular file, because its owner
     continues to use the descriptor.
@@ -112,7 +168,7 @@ def _status(path: Path, *, follow: bool = True) -> os.stat_result | None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the descriptor of this process that ``path`` names, directly or by links: /dev/stdout, /dev/fd/3."""
+    """Return the descriptor of this process that ``path`` names, directly or by links (/dev/fd/3); None if it names none."""
     tables = {Path(name).resolve() for name in ("/proc/self/fd", "/dev/fd") if os.path.isdir(name)}
     for _ in range(_LINKS):
         parent = path.parent.resolve()

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from ...lang.trees.conditions import Condition as ConditionTree
     from ..events import Events
     from ..gasl import ExecutionError, GASLExecutor, ParseError, PlanError
+    from ..gasl.commands.parameters import parameters_of_texts as parameters_of_texts
     from ..gasl.records import ContextStore, ExecutionRecord, ExecutionResult, plan_status
     from ..gasl.records import last_with_value as last_with_value
+    from ..gasl.records import unused_rows as unused_rows
     from ..gasl.replay import Verdict
     from ..models.factory import NetworkXAdapter
     from .workspace import Chunks, Models
@@ -46,7 +48,9 @@ _NAMES = {
     "StoreError": "adapters.state", "ConditionError": "lang.evaluate.conditions", "ContextStore": "runtime.gasl.records",
     "Events": "runtime.events", "ExecutionError": "runtime.gasl", "GASLExecutor": "runtime.gasl",
     "ParseError": "runtime.gasl", "PlanError": "runtime.gasl", "ExecutionRecord": "runtime.gasl.records",
+    "parameters_of_texts": "runtime.gasl.commands.parameters",
     "ExecutionResult": "runtime.gasl.records", "plan_status": "runtime.gasl.records", "last_with_value": "runtime.gasl.records",
+    "unused_rows": "runtime.gasl.records",
     "Verdict": "runtime.gasl.replay",
     "LLMClient": "adapters.llm:LLM",  # the public name of ``LLM`` is ``LLMClient``
 }  # fmt: skip
@@ -180,6 +184,11 @@ def check(
     ``schema`` is the schema of a graph (``adapter.schema``). ``state`` maps the declared keys to their types. ``ceiling`` maps the keys of
     SET to their maximum values. ``variables`` are the names that are bound before the program begins. Never raises for an invalid program.
     """
+    if not isinstance(program, str) and not hasattr(program, "source"):
+        from ...lang.source import Source
+
+        if not isinstance(program, Source):
+            raise TypeError(f"expected the text of a program, not {type(program).__name__}")
     from .checks import Surroundings, check_program
 
     known = Surroundings(schema, state, ceiling, measures, variables, models)
@@ -209,49 +218,74 @@ def open(
     caps: "Caps | None" = None,
     context: "ContextStore | None" = None,
     events: "Events | None" = None,
-    max_concurrency: int = 8,
+    max_concurrency: int | Literal["auto"] = 8,
     durability: 'Literal["command", "plan"]' = "command",
     force: bool = False,
+    cache: bool = True,
+    workers: int | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
 ) -> "GASLExecutor":
     """Return an executor for a graph, a state and a model. Call ``close()`` at the end, or use the executor in ``with``.
 
-    ``graph`` is a networkx graph, a file, ``"nx:les_miserables"``, or an adapter. ``raw`` keeps values as they are written. Without
-    ``raw``, each column whose values were rewritten is reported as a warning and listed in ``executor.adapter.told``. ``strict`` scans
-    the graph for each command instead of building indexes. ``state`` is a directory (created if missing), None for a state in memory, or
-    a store, which is closed with the executor. ``query`` is stored in the state. ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or a
-    client, as for ``lwt.run``; ``models`` are the models that ``SET llm.model`` may name. ``chunks`` supplies texts by chunk id: a
-    mapping, a function or a file (``{id: text}``). ``caps`` are the initial caps of a plan, ``ceiling`` the maximum values for SET.
-    ``durability="plan"`` writes to disk at the end of each plan instead of each command. A directory whose findings come from another
-    graph is refused, unless ``force`` is set. Raises ``AdapterError``, ``StoreError``, ``NotConfigured``.
+    ``graph`` is a networkx graph, a file, ``"nx:les_miserables"``, or an adapter. ``raw`` keeps values as they are written.
+    Without ``raw``, each column with rewritten values is reported in a warning and listed in ``executor.adapter.told``. With
+    ``strict``, each command scans the graph, and no indexes are built. ``state`` is a directory (created if missing), None for a
+    state in memory, or a store, which is closed with the executor. ``query`` is stored in the state. ``llm`` is a spec
+    (``openai:MODEL``, ``local`` ...) or a client, as for ``lwt.run``; ``models`` are the models that ``SET llm.model`` may name.
+    ``chunks`` supplies texts by chunk id: a mapping, a function or a file (``{id: text}``). ``caps`` are the initial caps of a
+    plan, and ``ceiling`` has the maximum values that SET may set. ``durability="plan"`` writes to disk at the end of each plan,
+    not after each command. If the findings in the directory come from another graph, the directory is refused, unless ``force``
+    is set. ``cache=False`` always reads the graph's file; otherwise a file of 1 MiB or more is read once, and opened from its
+    prepared copy while its content is unchanged. With ``workers=4``, four processes make the model calls; ``engine="ray"`` and
+    ``ray_address`` are as for ``seed.run``. Raises ``AdapterError``, ``StoreError``, ``NotConfigured``, ``RequestError``.
     """
+    from ...adapters.llm.concurrency import AutoConcurrency
+    from ..errors import RequestError
     from ..gasl import GASLExecutor as Executor
     from ..models import factory
+    from .call_workers import distribute
+    from .clients import AUTO, ModelOpener, concurrency_of
+    from .seed_workers import WorkerOptions
     from .workspace import Models, OpeningCallbacks, WorkspaceOptions, open_workspace
 
     owned: list[Any] = []
+    most = concurrency_of(max_concurrency)
+    distributed = WorkerOptions.taken({"workers": workers, "engine": engine, "ray_address": ray_address})
+    distributed.check([each for each in (llm, *(models or {}).values()) if each is not None], most)
+    opener = ModelOpener(warning_reporter(events))
+    distribute(opener, distributed, most, events)
 
     def client(model: Any) -> Any:
+        if opener.workers is not None:
+            owned.append(opener.open(model))
+            return owned[-1]
         if not isinstance(model, str):
+            if max_concurrency == AUTO:
+                raise RequestError("max_concurrency", "'auto' needs a model that is given as a spec", "give a number")
             return model
-        owned.append(factory.open_model(model))
+        made = factory.ModelSettings(model, max_concurrency=most if isinstance(most, AutoConcurrency) else None)
+        owned.append(factory.open_model(made, warn=warning_reporter(events) if made.max_concurrency else None))
         return owned[-1]
 
     def clients() -> Models:
         # The state records a custom client by the name of its class.
         spec = "" if llm is None else llm if isinstance(llm, str) else type(llm).__name__
         asked = None if llm is None else client(llm)
-        return Models(spec, asked, {name: client(model) for name, model in (models or {}).items()})
+        return Models(
+            spec, asked, {name: client(model) for name, model in (models or {}).items()}, workers=opener.workers
+        )
 
     params = {} if caps is None else {"max_path_len": caps.max_path_length}
     workspace_options = WorkspaceOptions(
-        graph, state, chunks, query, force, raw=raw, strict=strict, durability=durability, params=params,
+        graph, state, chunks, query, force, raw=raw, strict=strict, durability=durability, params=params, cache=cache,
     )  # fmt: skip
     opened = open_workspace(workspace_options, clients, OpeningCallbacks(warning_reporter(events)), needs_graph=True)
     assert opened.adapter is not None  # noqa: S101 - needs_graph is set
     try:
         return Executor(
             opened.adapter, opened.models.default, opened.state, context, models=opened.models.named, caps=caps, ceiling=ceiling,
-            max_concurrency=max_concurrency, chunks=opened.chunks, events=events, owned=owned,
+            max_concurrency=opened.models.passed_on(most), chunks=opened.chunks, events=events, owned=owned,
         )  # fmt: skip
     except BaseException:
         opened.close()
@@ -259,38 +293,54 @@ def open(
 
 
 def run_plan(
-    plan: Any, graph: Any, state: "StateStore | str | Path | None" = None, llm: Any = None, **options: Any
+    plan: Any,
+    graph: Any,
+    state: "StateStore | str | Path | None" = None,
+    llm: Any = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> "list[ExecutionRecord]":
     """Run one plan, and close everything that was opened for it. ``options`` are those of ``open``.
 
-    Raises ``PlanError`` for a plan with errors, before its first command; other exceptions are as for ``open``.
+    ``params`` maps the names of the plan's parameters (PARAM) to their values. Raises ``PlanError`` for a plan with errors,
+    before its first command, and ``ExecutionError`` for an unknown parameter; other exceptions are as for ``open``.
     """
     with open(graph, state, llm, **options) as executor:
-        return executor.run_plan(plan)
+        return executor.run_plan(plan, params=params)
 
 
 async def run_checked(
-    executor: "GASLExecutor", plan: Any, models: "Models", *, cancel: "asyncio.Event"
+    executor: "GASLExecutor", plan: Any, models: "Models", *, cancel: "asyncio.Event", parameters: Mapping[str, Any]
 ) -> "tuple[tuple[Diagnostic, ...], list[ExecutionRecord]]":
-    """Check a plan or program and run it; return its warnings and its records. The models are closed at the end.
+    """Check a plan or program and run it with its parameters; return its warnings and its records. The models are closed at the end.
 
-    Raises ``PlanError`` before anything is run.
+    Raises ``PlanError`` and ``EngineError`` before anything is run.
     """
     from .workspace import close_models
 
     try:
         ready = await executor.prepare(plan)
-        return ready.remarks, await executor.arun_plan(ready, cancel=cancel)
+        if models.workers is not None and models.default is not None:
+            await models.workers.start()
+        return ready.remarks, await executor.arun_plan(ready, params=parameters, cancel=cancel)
     finally:
         await close_models(models)
 
 
 async def run_commands(
-    executor: "GASLExecutor", program: tree.Program, models: "Models", *, cancel: "asyncio.Event"
+    executor: "GASLExecutor",
+    program: tree.Program,
+    models: "Models",
+    *,
+    cancel: "asyncio.Event",
+    parameters: Mapping[str, Any],
 ) -> "list[ExecutionRecord]":
     """Run the commands of a program one by one until one fails, and return their records. The models are closed at the end."""
+    from ..gasl.commands.parameters import give_parameters
     from .workspace import close_models
 
+    give_parameters(program, parameters, executor.session)
     records: list[ExecutionRecord] = []
     try:
         for statement in program.statements:
@@ -341,9 +391,9 @@ async def areplay(
 ) -> "Verdict":
     """Repeat the commands of a state in an empty state in memory, and compare the results.
 
-    ``state`` is a directory, a ``state.json`` file, or the object in such a file; it is only read. ``llm`` is called only for answers
-    that were not recorded (default: no model). ``context`` has the variables that the calling program supplied to every plan, ``chunks``
-    is as for ``open``. Raises ``StoreError``, ``AdapterError``, ``NotConfigured``.
+    ``state`` is a directory, a ``state.json`` file, or the object in such a file; ``state`` is not changed. ``llm`` is called
+    only for answers that were not recorded (default: no model). ``context`` has the variables that the calling program supplied
+    to every plan. ``chunks`` is as for ``open``. Raises ``StoreError``, ``AdapterError``, ``NotConfigured``.
     """
     from ..gasl import replay as replaying
     from ..models import factory

@@ -3,9 +3,9 @@
 Everything is loaded on first use: ``lwt.check`` imports no model library and no event loop.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from . import load_on_first_use, run_here
 
@@ -13,21 +13,30 @@ if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
 
+    from ...adapters.llm.budget import Price
+    from ...lang.catalogue.operations import OptionSpec as OptionSpec
+    from ...lang.catalogue.operations import Parameter as Parameter
+    from ...lang.catalogue.operations import Signature as Signature
     from ...lang.diagnostic import Diagnostic
     from ...lang.source import Source
     from ...lang.trees.lwt import Mode, Script
     from ..events import Events
-    from ..lwt.operations.operation import Workshop
-    from ..lwt.script_plan import UNKNOWN as UNKNOWN
-    from ..lwt.script_plan import UNKNOWN_END as UNKNOWN_END
-    from ..lwt.script_plan import DryRun as DryRun
-    from ..lwt.script_plan import PlannedStep as PlannedStep
+    from ..lwt.cost_bounds import CostBounds as CostBounds
+    from ..lwt.dry_run import UNKNOWN as UNKNOWN
+    from ..lwt.dry_run import UNKNOWN_END as UNKNOWN_END
+    from ..lwt.dry_run import DryRun as DryRun
+    from ..lwt.dry_run import PlannedStep as PlannedStep
+    from ..lwt.operations.operation import Context as Context
+    from ..lwt.operations.operation import Host as Host
+    from ..lwt.operations.operation import Operation, Workshop
     from ..lwt.script_plan import ScriptPlan
-    from ..results import Failed, Record, Run, ScriptError, StepResult
+    from ..results import Failed, Outcome, Record, Run, ScriptError, StepFailed, StepResult
     from ..runs.journal import RunError
     from ..scheduler import Policy
     from .checks import CheckedScript
-    from .clients import ModelOpener
+    from .importer import Imported, ImportFailed, import_file
+    from .script_cases import CaseReport, CaseResult, run_cases, run_cases_sync
+    from .script_rows import RowResult, RowRun, run_each, run_each_sync
     from .workspace import Chunks, Models
 
     class RunOptions(TypedDict, total=False):
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
 
         mode: Mode
         schedule: Policy
-        max_concurrency: int
+        max_concurrency: int | Literal["auto"]
         all_steps: bool
         events: Events
         cancel: asyncio.Event
@@ -49,17 +58,28 @@ if TYPE_CHECKING:
         cache: str | Path | bool | None
         chunks: Chunks
         query: str
+        functions: Mapping[str, Callable[..., Any]] | None
+        operations: Iterable[Operation] | None
 
 
 __all__ = [
-    "Events", "Failed", "Run", "RunError", "Script", "ScriptError", "StepResult", "check", "format", "parse", "resume",
-    "resume_sync", "run", "run_stream", "run_stream_sync", "run_sync",
+    "CaseReport", "CaseResult", "Context", "Events", "Failed", "ImportFailed", "Imported", "Operation", "OptionSpec", "Outcome",
+    "Parameter", "RowResult", "RowRun", "Run", "RunError", "Script", "ScriptError", "Signature", "StepFailed", "StepResult", "check",
+    "format", "import_file", "load", "parse", "resume", "resume_sync", "run", "run_cases", "run_cases_sync", "run_each",
+    "run_each_sync", "run_stream", "run_stream_sync", "run_sync",
 ]  # fmt: skip
 
 _TYPES = {
+    **dict.fromkeys(("CaseReport", "CaseResult"), "runtime.lwt.case_run"),
+    **dict.fromkeys(("run_cases", "run_cases_sync"), "runtime.api.script_cases"),
+    **dict.fromkeys(("ImportFailed", "Imported", "import_file"), "runtime.api.importer"),
     "Script": "lang.trees.lwt", "Events": "runtime.events", "Failed": "runtime.results", "Run": "runtime.results",
     "ScriptError": "runtime.results", "StepResult": "runtime.results", "RunError": "runtime.lwt.run_store",
-    "PlannedStep": "runtime.lwt.script_plan", "UNKNOWN": "runtime.lwt.script_plan", "UNKNOWN_END": "runtime.lwt.script_plan",
+    "Outcome": "runtime.results", "StepFailed": "runtime.results", "RowResult": "runtime.lwt.row_results",
+    **dict.fromkeys(("RowRun", "run_each", "run_each_sync"), "runtime.api.script_rows"),
+    **dict.fromkeys(("Context", "Operation"), "runtime.lwt.operations.operation"),
+    **dict.fromkeys(("OptionSpec", "Parameter", "Signature"), "lang.catalogue.operations"),
+    **dict.fromkeys(("PlannedStep", "UNKNOWN", "UNKNOWN_END"), "runtime.lwt.dry_run"),
 }  # fmt: skip
 
 
@@ -74,6 +94,16 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+def load(path: "Path | str", mode: "Mode" = "strict", *, max_steps: int | None = MAX_STEPS) -> "Script":
+    """Read a script from a file (UTF-8). Raises ``OSError`` and ``UnicodeDecodeError``; faults are reported as by ``parse``.
+
+    Only a script from a file can name further files (``file=``, ``schema_file=``), which must be in its folder or below it.
+    """
+    from ...lang.source import Source
+
+    return parse(Source(Path(path).read_text(encoding="utf-8"), str(path)), mode, max_steps=max_steps)
+
+
 def parse(source: "Source | str", mode: "Mode" = "strict", *, max_steps: int | None = MAX_STEPS) -> "Script":
     """Read a script. Never raises for an invalid text: ``diagnostics`` of the result has the errors.
 
@@ -84,15 +114,29 @@ def parse(source: "Source | str", mode: "Mode" = "strict", *, max_steps: int | N
     return parse_lwt(source, mode, max_steps)
 
 
-def check(script: "Script | str", *, input: Any = None, max_steps: int | None = MAX_STEPS) -> "list[Diagnostic]":
+def check(
+    script: "Script | str",
+    *,
+    input: Any = None,
+    max_steps: int | None = MAX_STEPS,
+    functions: Iterable[str] | None = None,
+    operations: "Iterable[Operation] | None" = None,
+) -> "list[Diagnostic]":
     """Return errors and warnings in source order. Paths into the input are checked if ``input`` is given.
 
-    ``max_steps`` is as for ``parse``; it has no effect on a ``Script``. Never raises for an invalid script.
+    ``max_steps`` is as for ``parse``; it has no effect on a ``Script``. ``functions`` are the names of the functions that the host
+    offers, or the mapping that ``run`` takes (None: any name is accepted). ``operations`` are as for ``run``. Never raises for an
+    invalid script.
     """
     from ...lang.trees.lwt import MISSING
     from .checks import check_script
+    from .functions import host
 
-    return list(check_script(script, max_steps=max_steps, input=MISSING if input is None else input).diagnostics)
+    names = None if functions is None else tuple(functions)
+    read = _script(script, max_steps=max_steps)
+    signatures = None if operations is None else host(None, operations).signatures(read)
+    found = check_script(read, input=MISSING if input is None else input, functions=names, operations=signatures)
+    return list(found.diagnostics)
 
 
 def format(script: "Script | str", *, max_steps: int | None = MAX_STEPS) -> str:
@@ -108,11 +152,50 @@ def format(script: "Script | str", *, max_steps: int | None = MAX_STEPS) -> str:
     return format_lwt(read)
 
 
-def dry_run(script: "Script", *, input: Any = None, all_steps: bool = False) -> "DryRun":
-    """Return the number of calls that a checked script makes, and the prompts that are known before any call."""
-    from ..lwt import script_plan
+def dry_run(
+    script: "Script", *, input: Any = None, all_steps: bool = False, nested: "Mapping[Path, Script] | None" = None
+) -> "DryRun":
+    """Return the number of calls that a checked script makes, and the prompts that are known before any call.
 
-    return script_plan.dry_run(script, input=input, all_steps=all_steps)
+    ``nested`` are the scripts that ``RUN`` names, from the plan of the check; without them, their calls are not known.
+    """
+    from ..lwt import dry_run as planning
+    from ..lwt.script_files import with_files
+    from .checks import folder_of
+
+    script = with_files(script, folder_of(script)).script
+    return planning.dry_run(script, input=input, all_steps=all_steps, nested=nested or {})
+
+
+def is_streamed(script: "Script", step: str) -> bool:
+    """Return whether the output of ``step`` can be shown while it arrives: the plain text of one ``LLM`` call."""
+
+    from ..lwt.script_plan import is_streamed as is_plain_text
+
+    return is_plain_text(script, step)
+
+
+def price_dry_run(
+    found: "DryRun", spec: str, named: Mapping[str, str], price: "Price | None" = None
+) -> "tuple[CostBounds, dict[str, Price]]":
+    """Return a dry run's bounds on tokens and on cost, and a mapping from the specs of its models to their known prices.
+
+    ``spec`` is the default model ("" for none), ``named`` are the specs of the models that ``model=`` may name. Without
+    ``price``, prices are looked up.
+    """
+    from ...adapters.llm.prices import find_price
+    from ..lwt.cost_bounds import cost_bounds
+
+    prices: dict[str, Price] = {}
+
+    def price_of(name: str) -> "Price | None":
+        model = named.get(name, "") if name else spec
+        found = prices.get(model) or (price if price is not None else find_price(model) if model else None)
+        if found is not None and model:
+            prices[model] = found
+        return found
+
+    return cost_bounds(found, price_of), prices
 
 
 async def run_checked(
@@ -129,11 +212,13 @@ async def run_checked(
     from .checks import folder_of
     from .workspace import close_models
 
+    _record_prices(record, models)
     try:
-        return await runner.run(
+        run = await runner.run(
             checked.script, input=input, llm=models.default, models=models.named, record=record, workshop=workshop,
             folder=folder_of(checked.script), spec=models.spec, plan=checked.plan, **options,
         )  # fmt: skip
+        return _with_prices(run, models)
     finally:
         await close_models(models)
 
@@ -160,34 +245,41 @@ async def run(
     ``GASL`` steps work on ``graph`` and ``state``. ``graph``, ``state``, ``force``, ``raw``, ``chunks`` (texts by chunk id) and
     ``query`` (stored in the state) are as for ``gasl.open``. ``max_steps`` is as for ``parse``.
 
-    ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars; needs ``price``) limit the calls of all models together (default: no
-    limit): a step that would exceed a limit fails. ``price`` is US dollars for a million prompt and completion tokens, such as
-    ``(0.25, 2)``; ``rate`` is the maximum number of calls a minute. ``cache`` names the file of the call cache (default: none; True:
-    the user's default cache). The other options are those of ``knotwork.runtime.lwt.runner.run``.
+    ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars) limit the calls of all models together (default: no limit): a
+    step that would exceed a limit fails. ``price`` is a pair, the US dollars for a million prompt tokens and for a million
+    completion tokens, such as ``(0.25, 2)`` (default: looked up, if the extra ``prices`` is installed); ``prices`` of the
+    returned run has the prices that were used. ``rate`` is the maximum number of calls a minute. ``cache`` names the file of
+    the call cache (default: none; True: the user's default cache). ``max_concurrency="auto"`` adapts the number of concurrent
+    calls to each model. ``functions`` maps names to the Python functions that ``CALL`` may call (default: none), and ``operations`` are
+    further operations (``Operation``) that the script may call. The other options are those of
+    ``knotwork.runtime.lwt.runner.run``.
 
     Raises ``ScriptError`` for a script with errors, before any call, ``RequestError`` for an invalid limit, and ``NotConfigured``.
     A failed step raises nothing: the returned ``Run`` reports it.
     """
     from ..lwt import runner
     from .checks import folder_of
-    from .clients import on_graph, opener_of
+    from .clients import on_graph, open_given, opener_of
+    from .functions import taken_host
     from .workspace import WorkspaceOptions
 
     rest: dict[str, Any] = dict(options)
     chunks, query = rest.pop("chunks", None), rest.pop("query", "")
     read = _script(script, options.get("mode"), max_steps)
     async with opener_of(rest) as opener:
-        clients = _opened(opener, llm, models)
-        plan = _planned(read, input, clients.named)
+        clients, offered = open_given(opener, llm, models), taken_host(rest)
+        plan = _planned(read, input, clients.named, offered)
         keep = _recorder(read, input, llm) if record is True else record or None
+        _record_prices(keep, clients)
         try:
             workspace_options = WorkspaceOptions(graph, state, chunks, query, force, raw=raw)
             run_id = keep.run_id if keep is not None else ""
             with on_graph(workspace_options, clients, options.get("events"), run_id=run_id) as workshop:
-                return await runner.run(
+                run = await runner.run(
                     read, input=input, llm=clients.default, models=clients.named, record=keep, workshop=workshop,
-                    folder=folder_of(read), spec=clients.spec, plan=plan, **rest,
+                    folder=folder_of(read), spec=clients.spec, plan=plan, host=offered, **rest,
                 )  # fmt: skip
+                return _with_prices(run, clients)
         finally:
             if keep is not None:
                 keep.close()
@@ -236,19 +328,25 @@ async def run_stream(
 ) -> "Run":
     """Run a script while its text is still arriving. The text is read leniently, and each step starts as soon as its inputs are known.
 
-    Limits on calls are as for ``run``; the other options are those of ``knotwork.runtime.lwt.runner.run_stream``.
+    Limits on calls, ``functions`` and ``operations`` are as for ``run``; the other options are those of
+    ``knotwork.runtime.lwt.runner.run_stream``. Steps with ``CALL`` or an operation of the host wait for the complete text.
 
     Raises ``ScriptError`` for a script with errors; no call is made after the first error. Raises ``RequestError`` for an invalid limit,
     ``NotConfigured`` for an unknown model, and ``TypeError`` for ``record=True``, because the script to store is only known at the end.
     """
     from ..lwt import runner
-    from .clients import opener_of
+    from .clients import open_given, opener_of
+    from .functions import taken_host
 
     if isinstance(options.get("record"), bool):
         raise TypeError("run_stream can't keep a run whose script is still arriving: keep the text and use run")
+    offered = taken_host(options)
     async with opener_of(options) as opener:
-        clients = _opened(opener, llm, models)
-        return await runner.run_stream(chunks, input=input, llm=clients.default, models=clients.named, **options)
+        clients = open_given(opener, llm, models)
+        run = await runner.run_stream(
+            chunks, input=input, llm=clients.default, models=clients.named, host=offered, **options
+        )
+        return _with_prices(run, clients)
 
 
 def run_stream_sync(
@@ -289,8 +387,9 @@ async def resume(
 ) -> "Run":
     """Resume a stored run: finished steps are reused, missing and failed steps run again.
 
-    ``run`` is an id or a folder. ``script`` and ``input`` default to those of the run, ``llm`` to the run's model spec. ``force`` accepts
-    a script or an input that differs from the run's, and a state whose findings come from another graph.
+    ``run`` is an id or a folder. ``script`` and ``input`` default to those of the run, and ``llm`` defaults to the run's model
+    spec. ``functions`` and ``operations`` are not stored with a run, so they must be given again. With ``force``, the script or the
+    input may differ from those of the run, and the findings in the state may come from another graph.
 
     Raises ``RunError`` for an unknown run, and, without ``force``, for a script or an input that differs; other exceptions are as for
     ``run``.
@@ -298,8 +397,10 @@ async def resume(
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
     from ..lwt import run_store, runner
+    from ..lwt.script_files import file_hashes
     from .checks import folder_of
-    from .clients import on_graph, opener_of
+    from .clients import on_graph, open_given, opener_of
+    from .functions import taken_host
     from .workspace import WorkspaceOptions
 
     rest: dict[str, Any] = dict(options)
@@ -308,17 +409,20 @@ async def resume(
     given = None if script is None else _script(script, stored.head["mode"], None)
     read = given or parse_lwt(Source(stored.script, stored.head["name"]), stored.head["mode"], None)
     data = stored.input if input is None else input
-    keep = stored.resume(given, input=input, force=force)
+    offered = taken_host(rest)
+    keep = stored.resume(given, input=input, force=force, hashes=file_hashes(read, folder_of(read)))
     try:
         async with opener_of(rest) as opener:
-            clients = _opened(opener, llm if llm is not None else stored.head["model"] or None, models)
+            clients = open_given(opener, llm if llm is not None else stored.head["model"] or None, models)
+            _record_prices(keep, clients)
             workspace_options = WorkspaceOptions(graph, state, chunks, query, force, raw=raw)
             run_id = keep.run_id if keep is not None else ""
             with on_graph(workspace_options, clients, options.get("events"), run_id=run_id) as workshop:
-                return await runner.run(
+                run_again = await runner.run(
                     read, input=data, llm=clients.default, models=clients.named, record=keep, workshop=workshop,
-                    folder=folder_of(read), spec=clients.spec, plan=_planned(read, data, clients.named), **rest,
+                    folder=folder_of(read), spec=clients.spec, plan=_planned(read, data, clients.named, offered), host=offered, **rest,
                 )  # fmt: skip
+                return _with_prices(run_again, clients)
     finally:
         keep.close()
 
@@ -347,28 +451,37 @@ def resume_sync(
 
 def _recorder(script: "Script", input: Any, llm: Any) -> "Record":
     from ..lwt.run_store import start
+    from ..lwt.script_files import file_hashes
+    from .checks import folder_of
 
-    return start(script, input=input, model=llm if isinstance(llm, str) else "")
+    hashes = file_hashes(script, folder_of(script))
+    return start(script, input=input, model=llm if isinstance(llm, str) else "", hashes=hashes)
 
 
-def _planned(script: "Script", input: Any, models: Mapping[str, Any]) -> "ScriptPlan":
+def _planned(script: "Script", input: Any, models: Mapping[str, Any], offered: "Host") -> "ScriptPlan":
     """Check a script before its run, so that an invalid script creates no folder and opens no state. Raises ``ScriptError``."""
     from ...lang.trees.lwt import ABSENT
     from .checks import check_script
 
-    plan = check_script(script, input=ABSENT if input is None else input, models=tuple(models)).plan
+    plan = check_script(script, input=ABSENT if input is None else input, models=tuple(models), host=offered).plan
     plan.require(script)
     return plan
 
 
 def _script(script: "Script | str", mode: "Mode | None" = None, max_steps: int | None = MAX_STEPS) -> "Script":
-    return parse(script, mode or "strict", max_steps=max_steps) if isinstance(script, str) else script
+    from ...lang.trees.lwt import Script
+
+    return script if isinstance(script, Script) else parse(script, mode or "strict", max_steps=max_steps)
 
 
-def _opened(opener: "ModelOpener", llm: Any, models: Mapping[str, Any] | None) -> "Models":
-    """Open the models of a run. Each model is a spec or a client."""
-    from .workspace import Models
+def _record_prices(record: "Record | None", models: "Models") -> None:
+    """Record the known prices of the models. A custom record without the method ``priced`` receives none."""
+    priced = getattr(record, "priced", None)
+    if priced is not None:
+        priced(models.ledger.prices)
 
-    default = None if llm is None else opener.open(llm, light=True)
-    named = {name: opener.open(model, light=True) for name, model in (models or {}).items()}
-    return Models(llm if isinstance(llm, str) else "", default, named)
+
+def _with_prices(run: "Run", models: "Models") -> "Run":
+    from attrs import evolve
+
+    return evolve(run, prices=models.ledger.prices) if models.ledger.prices else run

@@ -48,7 +48,10 @@ def command_words() -> frozenset[str]:
 
 
 def language_of(text: str) -> Language:
-    """Return the language of ``text``, valid or not. It is determined from the first line that is not a comment, and by the parsers."""
+    """Return the language of ``text``, valid or not.
+
+    The first words that are not a comment determine the language. If they are ambiguous, the parsers decide.
+    """
     return _cached_language(text) if len(text) <= _SHORT else _language(text)
 
 
@@ -86,7 +89,7 @@ _cached_language = lru_cache(maxsize=512)(_language)
 
 
 def _is_rest_of_command(rest: str, word: str) -> bool:
-    """Return whether the text after a command's word may continue a command: with another word, a quote, a bracket, or nothing."""
+    """Return whether ``rest``, the text after the command name ``word``, may continue a command. ``rest`` may be empty."""
     behind = rest.lstrip(" \t")
     if not behind.strip():
         return word.isupper()  # a variable may have a command's name
@@ -97,7 +100,7 @@ def _is_rest_of_command(rest: str, word: str) -> bool:
 
 
 def continues_command(line: str) -> bool:
-    """Return whether a line is a continuation of a command, such as ``WHERE ...`` or ``AS x``, which belongs on the command's line."""
+    """Return whether a line, such as ``WHERE ...`` or ``AS x``, continues a command and belongs on the command's line."""
     word = _FIRST_WORD.match(line)
     if word is None or word[1] not in keywords() or word[1] in command_words() or word[1] in _BLOCK_WORDS:
         return False
@@ -130,9 +133,9 @@ def without_leading_comments(text: str) -> str:
     return ""
 
 
-# Decides whether a text can be run as it is, or needs further lines. The parsers of the languages decide. Lines arrive one by one,
-# from a pipe or a long paste, so a parser keeps its position: the last place such that later text can't change the parse before it.
-# Text before that place is not parsed again.
+# Decides whether a text can be run as it is, or needs further lines. The parsers of the languages decide. Lines arrive one by
+# one, from a pipe or a long paste, so a reader stores the last position before which later text can't change the parse. Text
+# before this position is not parsed again.
 
 _DOT = re.compile(r"[ \t]*\.([A-Za-z]+)(?![\w.])")
 _TRY = re.compile(r"^[ \t]*TRY\b", re.IGNORECASE | re.MULTILINE)
@@ -142,13 +145,13 @@ _OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
 _STEP_CONTINUATIONS = ("\n)", "\n]", "\n}", '\nx="', "\nx)", '\n"x"', "\n, x")
 _QUOTES = {"DOUBLE": '"', "SINGLE": "'", "TRIPLE_DOUBLE": '"""', "TRIPLE_SINGLE": "'''"}
 _FINAL_AFTER = frozenset({"HEAD", "_OPEN", "_COMMA", "_COLON", "_LIST_OPEN", "_OBJECT_OPEN"})
-"""Tokens of a script after which the text before them is final."""
+"""Tokens of a script. Text after such a token can't change how the text before the token is parsed."""
 _EAGER_LINES = 32
 """Number of lines of a command that are parsed on arrival. After that, a line is parsed only if it may end the command."""
 
 
 def is_complete(text: str) -> bool:
-    """Return whether ``text``, valid or not, can be run as it is. If not, a further line may complete it."""
+    """Return whether ``text``, valid or not, can be run now. Otherwise a further line may complete it."""
     growing = GrowingPiece(language_of(text))
     growing.add(text)
     return growing.is_complete
@@ -166,7 +169,7 @@ class _Reader(Protocol):
 
 @define
 class GrowingPiece:
-    """A text that grows until it is complete. Its first line that is not a comment determines its language."""
+    """A text that grows until it is complete. The first line that is not a comment determines the language of the text."""
 
     _language: Language = "comment"
     _before: list[str] = field(factory=list)
@@ -191,7 +194,7 @@ class GrowingPiece:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the text, valid or not, can be run as it is."""
+        """Whether the text, valid or not, can be run now."""
         return self._are_comments_complete if self._reader is None else self._reader.is_complete
 
     @property
@@ -220,7 +223,7 @@ class _Line:
 
 @define
 class _Command:
-    """A GASL command: a line, with further lines while a bracket is open, or a block up to its END."""
+    """A GASL command: a line, and the lines after it while a bracket is open; or a block up to its END."""
 
     _text: list[str] = field(factory=list)
     is_complete: bool = False
@@ -255,7 +258,7 @@ class _Command:
 
 @define
 class _PartlyParsed:
-    """A text whose final part is parsed: ``states`` are the parser's states after that part, ``rest`` is the text after it."""
+    """A partly parsed text: ``states`` are the parser's states after the parsed part, ``rest`` is the remaining text."""
 
     rest: str = ""
     states: States | None = None
@@ -286,7 +289,7 @@ class _Script:
         if self._is_faulty:
             return
         self._at.rest += text if is_first else f"\n{text}"
-        # Inside an open string, a line without its quote changes nothing; outside of strings, an empty line changes nothing.
+        # Inside an open string, a line without the closing quote changes nothing; outside strings, an empty line changes nothing.
         if is_first or (self._quote in text if self._quote else text.strip()):
             self._parse()
 
@@ -321,7 +324,7 @@ class _Script:
 
 @define
 class _Expression:
-    """An expression. If it is valid so far, it continues on the next line only while a bracket is open."""
+    """An expression. A text that is valid so far continues on the next line only while a bracket is open."""
 
     _at: _PartlyParsed = field(factory=_PartlyParsed)
     _depth: int = 0
@@ -373,7 +376,7 @@ class _PlacedSource(Source):
 class Piece:
     """The unit of execution: a command, a block, a group of steps, an expression, or a dot command.
 
-    ``first_line`` is the number of its first line (from 1) in the file, ``name`` the name of the file.
+    ``first_line`` is the number of its first line (from 1) in the file, ``name`` is the name of the file.
     """
 
     text: str
@@ -403,8 +406,8 @@ class _Lines:
 def pieces(text: str, name: str = "<input>", first_line: int = 1) -> Iterator[Piece]:
     """Yield the pieces of ``text`` in order. The first line of ``text`` has the number ``first_line`` in the file ``name``.
 
-    Adjacent steps are one piece, so that they can run in parallel. An incomplete text at the end is also a piece; when it is run,
-    the missing part is reported.
+    Adjacent steps are one piece, so that they can run in parallel. An incomplete text at the end is also a piece; running
+    this piece reports the missing part.
     """
     lines = text.replace("\r\n", "\n").split("\n")
 

@@ -5,7 +5,7 @@ Everything is loaded on first use.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from . import check_names, load_on_first_use, run_here
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
 
+    from ...lang.source import Source
     from ..errors import RequestError
     from ..events import Event, Events
     from ..loops.rank.ranking_results import Phase, Ranked, ToolUse
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         resume: str | Path
         force: bool
         max_iterations: int
-        max_concurrency: int
+        max_concurrency: int | Literal["auto"]
         max_calls: int | None
         max_tokens: int | None
         max_cost: float | None
@@ -61,14 +62,16 @@ def __dir__() -> list[str]:
 async def rank(items: Any, request: str, llm: Any = None, **settings: "Unpack[Settings]") -> "Ranked":
     """Rank ``items`` for ``request``. ``ranking`` of the result has the positions of the items (from 1), best first.
 
-    ``items`` is a list of JSON values, or an object with a list ``items`` and other fields for the script, or a file that has one of these.
-    ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or an object with ``async generate(prompt, **options)``; None: ``KNOTWORK_LLM``,
-    or the local model. If the model fails, nothing is raised: ``status`` is "failed", and ``reason`` has the cause. Settings:
+    ``items`` is a list of JSON values, or an object with a list ``items`` and other fields for the script, or a file that
+    contains one of these. ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or an object with
+    ``async generate(prompt, **options)``; None: ``KNOTWORK_LLM``, or the local model. If the model fails, nothing is raised:
+    ``status`` is "failed", and ``reason`` contains the cause. Settings:
 
-    - ``models``: maps the names that ``model=`` of a step may use to specs or clients. ``temperature``: the temperature of planning and
-      expansion.
-    - ``max_iterations``: maximum number of iterations of the expansion (10). ``max_concurrency``: maximum number of parallel steps (8).
-    - ``max_calls`` (100 for each request; None: no limit), ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit``
+    - ``models``: maps names to specs or clients; ``model=`` of a step selects one of these names. ``temperature``: the
+      temperature of planning and expansion.
+    - ``max_iterations``: maximum number of iterations of the expansion (default 10). ``max_concurrency``: maximum number of parallel steps
+      (default 8).
+    - ``max_calls`` (default 100 per request; None: no limit), ``max_tokens``, ``max_cost`` (US dollars), ``time_limit``
       (seconds for each request), ``cancel``: limits of the run.
     - ``rate``: maximum number of calls a minute (default: no limit). ``cache``: the file of the call cache, for models named by a spec.
     - ``record=True`` stores the run in a folder. ``resume`` (an id or a folder) continues a stored run; ``force`` continues it even if the
@@ -85,10 +88,10 @@ async def rank(items: Any, request: str, llm: Any = None, **settings: "Unpack[Se
 async def rank_many(
     items: Any, requests: Sequence[str], llm: Any = None, **settings: "Unpack[Settings]"
 ) -> "list[Ranked]":
-    """Rank the same items for several requests, in parallel and under one budget. See ``rank``.
+    """Rank the same items for several requests, in parallel and with one budget. See ``rank``.
 
-    Requests start in order. A small ``max_calls`` reduces the number of parallel requests: no request starts with fewer calls left than
-    a ranking takes. Raises ``RequestError``, ``NotConfigured`` and ``RunError``, as ``rank``.
+    Requests start in order. A small ``max_calls`` reduces the number of parallel requests: a request starts only if enough
+    calls for a ranking are left. Raises ``RequestError``, ``NotConfigured`` and ``RunError``, like ``rank``.
     """
     events = settings.get("events")
     rankings = Rankings(_read(items), _listed(requests), llm, **settings)
@@ -98,9 +101,10 @@ async def rank_many(
 class Rankings:
     """Checked rankings of the same items for several requests; ``run`` may be called once. Most arguments are those of ``rank_many``.
 
-    With ``resume``, ``items`` and ``requests`` may be None; those of the stored run are then used. ``limit``: maximum number of requests;
-    further requests are ignored. ``name``: the name of a new stored run; ``cache=True``: the user's default call cache; ``warn`` receives
-    warnings. If the run is stored, ``recorder`` is its recorder after ``run`` has started. Raises ``RequestError`` and ``RunError``.
+    With ``resume``, ``items`` and ``requests`` may be None; those of the stored run are then used. ``limit`` is the maximum number of
+    requests; further requests are ignored. ``name`` is the name of a new stored run. ``cache=True`` selects the user's default call cache.
+    ``warn`` receives warnings. If the run is stored, ``recorder`` is its recorder after ``run`` has started. Raises ``RequestError`` and
+    ``RunError``.
     """
 
     def __init__(
@@ -111,13 +115,13 @@ class Rankings:
         from ..limits import call_options, check_limits, check_listeners
         from ..loops.rank.ranker import check_requests, prepare
         from ..loops.rank.ranking_results import CALLS, load
-        from .clients import Warnings
+        from .clients import Warnings, concurrency_of
 
         check_names(settings, (*_CLIENTS, *_WORK, *_REST))
         events, resume = settings.get("events"), settings.get("resume")
         check_listeners(events, settings.get("cancel"))
         if resume is not None and not isinstance(resume, str | Path):
-            raise RequestError("resume", f"a run's id or folder is wanted, not {type(resume).__name__}")
+            raise RequestError("resume", f"expected the id or the folder of a run, not {type(resume).__name__}")
         self.recorder: RunRecorder | None = None
         self._stored = load(resume) if resume is not None else None
         self._new_items = items
@@ -132,6 +136,8 @@ class Rankings:
         self._limits |= {each: settings[each] for each in _CLIENTS if each in settings}
         check_limits(self._limits)
         work = {each: settings[each] for each in _WORK if each in settings}
+        if "max_concurrency" in work:
+            work["max_concurrency"] = concurrency_of(work["max_concurrency"])
         self._work = prepare(items, options=call_options({"temperature": settings.get("temperature")}), **work)
         self._llm, self._named = llm, _models(llm, settings.get("models"))
         if llm is None and self._stored is not None:
@@ -145,11 +151,15 @@ class Rankings:
         on_ranked: "Callable[[Ranked], None] | None" = None,
         cancel: "asyncio.Event | None" = None,
     ) -> "list[Ranked]":
-        """Return the rankings in the order of the requests. ``listeners`` takes a request's number and returns its event subscribers.
+        """Return the rankings in the order of the requests.
 
-        ``on_ranked`` is called with each ranking when it ends. Raises ``NotConfigured``, and ``RunError`` before any call.
+        ``listeners`` is a function that takes a request's number and returns the subscribers to the events of this request.
+        ``on_ranked`` is called with each ranking as soon as it is finished. Raises ``NotConfigured``, and ``RunError`` before
+        any call.
         """
         from time import perf_counter
+
+        from attrs import evolve
 
         from ...adapters.llm.strict_schema import capabilities_of
         from ..events import Events
@@ -158,26 +168,34 @@ class Rankings:
         from ..models.caller import Caller
         from ..results import Trace
         from ..runs.event_log import EventLog
-        from .clients import Clients
+        from . import process_traces as traces
+        from .clients import Clients, automatic
 
         work, began, trace = self._work, perf_counter(), Trace()
-        async with Clients(self._llm, tuple(self._named.values()), self._warn, **self._limits) as models:
+        limits = {**self._limits, **automatic(work.max_concurrency)}
+        async with Clients(self._llm, tuple(self._named.values()), self._warn, **limits) as models:
             named = {
                 name: models.named.get(label, models.llm) if label else models.llm
                 for name, label in zip(self._named, models.judges, strict=True)
             }
             work.means = capabilities_of(models.spec or self._llm)
+            if work.means.remark:
+                self._warn(work.means.remark)
             if self._stored is not None:
                 self.recorder = self._stored.resume(self._new_items, self._new_requests, force=self._force)
             elif self._record:
                 self.recorder = start(self._new_items, self.requests, model=models.spec, name=self._name)
             recorder = self.recorder
+            if recorder is not None:
+                recorder.priced(models.prices)
             log = EventLog.open(recorder.path) if recorder is not None else None
             gate = Caller(models.llm, named, None, trace, work.max_concurrency).gate
 
             def caller(number: int) -> Caller:
-                events = Events() if listeners is not None or log is not None else None
+                is_heard = listeners is not None or log is not None or traces.are_on()
+                events = Events() if is_heard else None
                 if events is not None:
+                    traces.subscribe(events)
                     for subscriber in listeners(number) if listeners is not None else ():
                         events.subscribe(subscriber)
                     if log is not None:
@@ -196,6 +214,7 @@ class Rankings:
                 ranked = await run_many(
                     work, self.requests, caller, cancel=cancel, on_ranked=ended, max_calls=self._limits["max_calls"]
                 )
+                ranked = [evolve(each, prices=models.prices) for each in ranked]
                 if recorder is not None:
                     totals_done(recorder, ranked, perf_counter() - began)
             finally:
@@ -218,12 +237,12 @@ def _listed(requests: Any) -> list[str]:
     from ..errors import RequestError
 
     if isinstance(requests, str | bytes | Mapping) or not isinstance(requests, Iterable):
-        hint = "rank(items, request) takes one" if isinstance(requests, str) else ""
+        hint = "rank(items, request) takes a single request" if isinstance(requests, str) else ""
         kind = "one text" if isinstance(requests, str) else type(requests).__name__
-        raise RequestError("requests", f"a list of requests is wanted, not {kind}", hint)
+        raise RequestError("requests", f"expected a list of requests, not {kind}", hint)
     listed = list(requests)
     if not listed:
-        raise RequestError("requests", "there are none")
+        raise RequestError("requests", "the list is empty")
     return listed
 
 
@@ -235,14 +254,14 @@ def rank_many_sync(
 
 
 def _models(llm: Any, models: Any) -> Mapping[str, Any]:
-    """Return the models by name. Raises ``RequestError`` unless ``models`` maps names to specs or clients, and for an invalid ``llm``."""
+    """Map names to models. Raises ``RequestError`` if ``llm`` or ``models`` (names mapped to specs or clients) is invalid."""
     from ...adapters.llm.middleware import as_client
     from ..errors import RequestError
 
     named = {} if models is None else models
     if not isinstance(named, Mapping) or not all(isinstance(name, str) for name in named):
         hint = 'models={"small": "openai:gpt-5-mini"}'
-        raise RequestError("models", f"models by name are wanted, not {type(named).__name__}", hint)
+        raise RequestError("models", f"expected a mapping from names to models, not {type(named).__name__}", hint)
     for parameter, model in (("llm", llm), *((f"models[{name[:60]!r}]", each) for name, each in named.items())):
         if (model is None and parameter == "llm") or isinstance(model, str):
             continue
@@ -252,6 +271,40 @@ def _models(llm: Any, models: Any) -> Mapping[str, Any]:
             hint = "a spec such as openai:MODEL, or an object with generate(prompt, **options)"
             raise RequestError(parameter, str(error), hint) from None
     return named
+
+
+_LINE = 'a line is {"request": "cafe with drive-thru"}'
+_KEYS = ("request", "context", "query", "question", "text")
+"""Keys that may hold the request in a line of a requests file; "context" is the older name."""
+
+
+def read_requests(source: "Source") -> list[str]:
+    """Return the requests of a file, one JSON object or JSON string per line. Raises ``WrongFile``."""
+    from ...adapters.llm.json_schema import read_json
+    from ..errors import WrongFile
+
+    beginning, hint = source.text.lstrip()[:1], _LINE
+    if beginning == "[":
+        hint = f"{_LINE}; convert a list into lines: jq -c '.[]' {source.name}"
+    elif beginning not in ("{", '"'):
+        hint = f"{_LINE}; convert plain lines: jq -R . {source.name}"
+    requests: list[str] = []
+    for number, line in enumerate(source.text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = read_json(line)
+        except ValueError as error:
+            reason = str(error).replace("(line 1, ", "(")  # the message below has the line number in the file
+            raise WrongFile(f"{source.name}, line {number}: not JSON: {reason}", hint) from None
+        if isinstance(value, dict):
+            value = next((value[key] for key in _KEYS if key in value), None)
+        if not isinstance(value, str) or not value.strip():
+            raise WrongFile(f"{source.name}, line {number}: the request is missing", hint)
+        requests.append(value)
+    if not requests:
+        raise WrongFile(f"{source.name} has no requests", _LINE)
+    return requests
 
 
 def _read(items: Any) -> Any:

@@ -31,6 +31,7 @@ __all__ = [
     "make_report",
     "read_account",
     "records_of",
+    "render_evaluation",
     "render_run",
     "render_state",
 ]
@@ -45,7 +46,7 @@ _QUESTIONS = 20
 
 @frozen
 class Report:
-    """An HTML page. ``path`` is its default output file, next to the run or state."""
+    """An HTML page. ``path`` is the page's default output file, next to the run or state."""
 
     page: str
     path: Path
@@ -55,8 +56,8 @@ def make_report(name: str, *, graph: str | None = None, raw: bool = False, warn:
     """Return the report of a run (an id or a folder) or of a state (a folder or a ``state.json``).
 
     ``graph`` replaces the graph that the state records; ``raw`` keeps the values of the graph as they are written. If the recorded graph
-    can't be read, the drawing shows only the evidence, and ``warn`` receives the reason. Raises ``Misused`` for an unknown name,
-    ``StoreError``, ``AdapterError`` and ``OSError``.
+    can't be read, the drawing shows only the evidence. ``warn`` receives messages, such as the reason for an unreadable graph.
+    Raises ``Misused`` for an unknown name, ``StoreError``, ``AdapterError`` and ``OSError``.
     """
     folder = _run_folder(name)
     if folder is None:
@@ -66,9 +67,30 @@ def make_report(name: str, *, graph: str | None = None, raw: bool = False, warn:
     if graph is not None:
         raise Misused("--graph is for the report of a state", "the report of a run has no drawing of the graph")
     try:
+        if (stored := _evaluation_page(folder)) is not None:
+            return Report(stored, folder / _PAGE)
         return Report(render_run(read_account(folder)), folder / _PAGE)
     except RunError as error:
         raise Misused(error.message, error.hint) from None
+
+
+def _evaluation_page(folder: Path) -> str | None:
+    """Return the page of a finished evaluation; None for other runs, and for an evaluation without a report."""
+    import json
+
+    from ..loops.evaluate.evaluation_report import ITEMS, REPORT, TEXTS
+
+    if not (folder / REPORT).is_file():
+        return None
+    try:
+        document = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+        rows, texts = (
+            [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").split("\n") if line]
+            for name in (ITEMS, TEXTS)
+        )
+        return render_evaluation(document, rows, texts)
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"the report of {folder.name} is damaged: {error}", "repeat the evaluation") from None
 
 
 def _run_folder(name: str) -> Path | None:
@@ -91,7 +113,7 @@ def _run_folder(name: str) -> Path | None:
         hint = (
             f"did you mean {near}?" if near else "knotwork runs lists the runs; a state is the folder given as --state"
         )
-        raise Misused(f"no run and no state is called {name}", hint) from None
+        raise Misused(f"{name} is neither a run nor a state", hint) from None
 
 
 def _require_records(name: str, folder: Path) -> None:
@@ -113,7 +135,7 @@ def _state_page(path: Path, graph: str | None, raw: bool, warn: Callable[[str], 
     from ..models.factory import read_brief
 
     try:
-        state = read_brief(path)
+        state = read_brief(path, warn)
     except StoreError:
         if path.is_dir():
             _require_records(str(path), path)
@@ -122,7 +144,7 @@ def _state_page(path: Path, graph: str | None, raw: bool, warn: Callable[[str], 
 
 
 def _questions(state: Path, warn: Callable[[str], None]) -> tuple[list[Account], int]:
-    """Return the latest questions that were asked with a state, and the number of earlier questions."""
+    """Return the latest questions whose runs are stored in the state's folder, and the number of earlier questions."""
     from ..loops.traversal.question_store import FOLDER
 
     try:
@@ -139,7 +161,7 @@ def _questions(state: Path, warn: Callable[[str], None]) -> tuple[list[Account],
 
 
 def _graph(state: Mapping[str, Any], name: str | None, raw: bool, warn: Callable[[str], None]) -> GraphAdapter | None:
-    """Return the graph ``name`` (default: the graph that the state records); None if the state records none or it can't be read."""
+    """Return the graph ``name`` (default: the graph that the state records); None if no graph is recorded or the graph can't be read."""
     from ..models.factory import open_graph
     from .workspace import graph_of, raw_of
 
@@ -151,7 +173,7 @@ def _graph(state: Mapping[str, Any], name: str | None, raw: bool, warn: Callable
     except AdapterError as error:
         if name is not None:
             raise
-        warn(f"the drawing shows only what the evidence names: {error.message}; --graph names another graph")
+        warn(f"the drawing shows only nodes and edges from the evidence: {error.message}; --graph names another graph")
         return None
     for line in found.report.messages:
         warn(f"graph {source}: {line}")
@@ -181,7 +203,7 @@ def _without_control_characters(value: Any) -> Any:
 
 
 _KEYS, _MOST_HYPOTHESES = 200, 50
-"""Maximum number of state keys, and maximum number of hypotheses, that are shown."""
+"""Maximum numbers of state keys and of hypotheses that are shown."""
 
 
 def render_state(
@@ -223,11 +245,11 @@ def render_state(
 
 
 _LOOKED = 100
-"""Number of entries at each end of the history in which the changes made while loading a graph are searched."""
+"""Number of entries at each end of the history that are searched for the changes made while a graph was loaded."""
 
 
 def _read(history: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the distinct changes that were made to the graphs during loading."""
+    """Return the distinct changes that were made to graphs when they were loaded, as the history records them."""
     steps_of: dict[str, None] = {}
     for entry in (*history[:_LOOKED], *history[max(_LOOKED, len(history) - _LOOKED) :]):
         plan = entry.get("plan") if isinstance(entry, Mapping) else None
@@ -275,8 +297,8 @@ def _answers(state: Mapping[str, Any]) -> int:
 # The page of a run: a summary at the top, the figures of each phase, and all entries, which are collapsed.
 
 _KINDS = {
-    "script": "A script that was run", "seed": "A Formula Seed at work", "rank": "A ranking",
-    "compile": "A task that was compiled to a seed",
+    "script": "A run of a script", "each": "A run of a script over rows", "seed": "A run of a Formula Seed", "rank": "A ranking",
+    "compile": "A compilation of a task to a seed",
     "ask": "A question about a graph",
 }  # fmt: skip
 
@@ -286,6 +308,15 @@ def render_run(run: Account) -> str:
     return filled(
         "run.html.j2", run=run, kind=_KINDS.get(run.kind, f"A run of kind {run.kind}"), counts=_run_counts(run)
     )
+
+
+def render_evaluation(
+    document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], texts: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return the page of an evaluation: its report, its items and their texts. The size of the page is bounded."""
+    from ..report.evaluation_page import evaluation_view
+
+    return filled("evaluation.html.j2", view=evaluation_view(document, rows, texts))
 
 
 def _run_counts(run: Account) -> list[tuple[str, str]]:

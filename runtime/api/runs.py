@@ -4,17 +4,22 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..events import is_nested
+from ..results import prices_json
 from ..runs.event_log import DebugLog as DebugLog
 from ..runs.event_log import level as level
 from ..runs.event_log import logged as logged
-from ..runs.journal import COMPILE, FILE, LOOPS, RANK, SEED, Damage, find_folder, whole_records
+from ..runs.journal import COMPILE, EACH, EVAL, FILE, LOOPS, RANK, SEED, TUNE, Damage, find_folder, whole_records
 from ..runs.journal import RunError as RunError
 from ..runs.journal import base_directory as base_directory
+from ..runs.step_names import Contained
 
 if TYPE_CHECKING:
+    from ...adapters.llm.budget import Price
     from ...lang.trees.lwt import Script
     from ..events import Events
     from ..lwt.run_store import Stored as Stored
@@ -23,15 +28,17 @@ if TYPE_CHECKING:
 
 COMPILE_PHASES = 3
 """Number of phases of a compilation."""
+_PRICED = b'{"record": "models_priced"'
 _DONE = re.compile(rb'\{"record": "context_done"')
+_CALLS = (b'{"record": "extraction_done"', b'{"record": "item_done"', b'{"record": "batch", ')
 _USAGE = re.compile(rb'"usage": \[(\d{1,15}), (\d{1,15})\]')
 
 
 def list_runs(limit: int) -> tuple[list[dict[str, Any]], int]:
     """Return the latest runs as JSON (at most ``limit``), and the number of all runs.
 
-    ``done`` and ``steps`` count the steps of a script, the contexts of a seed run, the requests of a ranking, or the phases of
-    a compilation.
+    ``done`` is the number of completed parts, ``steps`` is the number of all parts: steps of a script, rows of a table, contexts of a seed
+    run, requests of a ranking, phases of a compilation, labels of an evaluation, or trials of a tuning.
     """
     from ..lwt import run_store
 
@@ -56,8 +63,19 @@ def show(run: str) -> dict[str, Any]:
     if kind in LOOPS:
         from ..report.run_reader import read_account
 
-        return _loop_document(read_account(path))
-    return _seed_document(run) if kind == SEED else _script_document(run)
+        found = _loop_document(read_account(path))
+    else:
+        documents = {EACH: _rows_document, SEED: _seed_document, EVAL: _evaluation_document, TUNE: _tuning_document}
+        found = documents.get(str(kind), _script_document)(run)
+    return found | prices_json(_prices(path))
+
+
+def price_line(price: Mapping[str, Any]) -> str:
+    """Return the text for a price. ``price`` is an entry of ``prices`` in the JSON of a run."""
+    from ...adapters.llm.budget import price_of_json
+
+    model, found = price_of_json(price)
+    return found.line(model).removeprefix("price of ")
 
 
 def load(run: str) -> "Stored":
@@ -67,29 +85,56 @@ def load(run: str) -> "Stored":
     return run_store.load(run)
 
 
-def start(script: "Script", *, input: Any, model: str, options: Mapping[str, Any]) -> "RunRecorder":
+def start(
+    script: "Script", *, input: Any, model: str, options: Mapping[str, Any], hashes: Mapping[str, str] | None = None
+) -> "RunRecorder":
     """Start recording a new run of a script. Raises ``RunError``, and ``NotConfigured`` if the script has an API key as a model's name."""
     from ..lwt import run_store
 
-    return run_store.start(script, input=input, model=model, options=options)
+    return run_store.start(script, input=input, model=model, options=options, hashes=hashes)
 
 
 def subscribe_debug_log(events: "Events") -> bool:
-    """Write the events to the debug log if KNOTWORK_DEBUG is set; return whether it is set."""
+    """Write the events to the debug log if KNOTWORK_DEBUG is set; return whether the variable is set."""
     if level():
         events.subscribe(DebugLog(level()))
     return level() > 0
 
 
+def _prices(path: Path) -> "dict[str, Price]":
+    """Return a mapping from the specs of a run's models to their recorded prices."""
+    from ..report.run_reader import prices_of
+
+    found: list[dict[str, Any]] = []
+    with open(path / FILE, "rb") as file:
+        for line in file:
+            if line.startswith(_PRICED):
+                with suppress(ValueError):
+                    found.append(json.loads(line))
+    return prices_of(found)
+
+
 def _progress(path: Path, kind: str) -> tuple[int, int, int]:
-    """Return how many steps of a run are complete, how many steps it has, and its tokens; zeros if the run can't be read."""
+    """Return the number of complete steps, of all steps, and of tokens of a run; zeros if the run can't be read."""
     if kind in LOOPS:
         return _loop_progress(path, kind)
+    if kind == EACH:
+        from ..seeds import result_store
+
+        results = result_store.StoredResults.read(path / result_store.FILE)
+        return len(results.complete), len(results.names), _steps(path)[2]
+    if kind == EVAL:
+        found = _evaluation(path)
+        return found["answers"], found["items"], found["tokens"]
+    if kind == TUNE:
+        trials, tokens = _trials(path)["trials"], _evaluation(path)["tokens"]
+        return sum(not each["kept"] for each in trials), len(trials), tokens
     if kind == SEED:
         contexts, tokens = _contexts(path)
         return sum(each["status"] == "complete" for each in contexts), len(contexts), tokens
     steps, planned, tokens = _steps(path)
-    return sum(record["status"] == "done" for record in steps.values()), max(planned, len(steps)), tokens
+    own = [record for step, record in steps.items() if not is_nested(step)]
+    return sum(record["status"] == "done" for record in own), max(planned, len(own)), tokens
 
 
 # The run of a script.
@@ -102,11 +147,10 @@ def tokens_of(record: Mapping[str, Any]) -> int:
 
 
 def _steps(path: Path) -> tuple[dict[str, dict[str, Any]], int, int]:
-    """Return the last record of each step, the planned number of steps, and the tokens, up to the first damaged record."""
+    """Return the last record of each step, and the numbers of planned steps and of tokens. Stop at the first damaged record."""
     steps: dict[str, dict[str, Any]] = {}
     planned = tokens = 0
-    # Maps each unfinished step to its tokens. The record of a finished step has the total of its items.
-    items: Counter[str] = Counter()
+    contained = Contained[int]()
     try:
         with open(path / FILE, "rb") as file:
             for line in file:
@@ -116,17 +160,16 @@ def _steps(path: Path) -> tuple[dict[str, dict[str, Any]], int, int]:
                     case "run_started":
                         planned = int(record["options"].get("steps", 0))
                     case "run_resumed":
-                        tokens += items.total()
-                        items.clear()
-                    case "item_done":
-                        items[record["step"]] += used
-                    case "step_done":
-                        steps[record["step"]] = record
-                        tokens += used
-                        items.pop(record["step"], None)
+                        contained.clear()
+                    case "item_done" | "step_done" as kind:
+                        if kind == "step_done":
+                            steps[record["step"]] = record
+                        more = used - sum(contained.close(record))
+                        contained.add(record, more)
+                        tokens += more
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    return steps, planned, tokens + items.total()
+    return steps, planned, tokens
 
 
 def _script_document(run: str) -> dict[str, Any]:
@@ -145,11 +188,30 @@ def _script_document(run: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _rows_document(run: str) -> dict[str, Any]:
+    """Return the document of a script's run over rows; ``rows`` are the rows that are not complete."""
+    from ..lwt.row_store import load
+
+    stored = load(run)
+    head, results = stored.head, stored.results()
+    statuses = Counter(status for _, status in results.names.values())
+    incomplete = (results.document(index) for index in sorted(results.names) if results.names[index][1] != "complete")
+    return {
+        "run": stored.run_id, "kind": EACH, "script": head["name"], "status": stored.status or "running or interrupted",
+        "started": head["time"], "model": head["model"], "path": str(stored.path), "tokens": _steps(stored.path)[2],
+        "options": head.get("options", {}), "statuses": dict(statuses),
+        "rows": [{name: each[name] for name in ("index", "name", "status", "error")} for each in incomplete],
+    }  # fmt: skip
+
+
 # The run of a seed.
 
 
 def _contexts(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the last record of each context by index, and the tokens of all extractions, up to the first damaged record."""
+    """Return the finished contexts, sorted by index, and the total tokens of all calls.
+
+    If a context has several records, the last one counts. Reading stops at the first damaged record.
+    """
     contexts: dict[int, dict[str, Any]] = {}
     tokens = 0
     try:
@@ -162,8 +224,8 @@ def _contexts(path: Path) -> tuple[list[dict[str, Any]], int]:
                         "index": index, "name": str(record["name"]), "status": str(record["status"]), "kept": int(counts["kept"]),
                         "extracted": int(counts["extracted"]), "failed": int(counts["failed"]),
                     }  # fmt: skip
-                elif line.startswith(b'{"record": "extraction_done"') and (usage := list(_USAGE.finditer(line))):
-                    tokens += int(usage[-1][1]) + int(usage[-1][2])  # the last match: a review may match too
+                elif line.startswith(_CALLS) and (usage := list(_USAGE.finditer(line))):
+                    tokens += int(usage[-1][1]) + int(usage[-1][2])  # the last match, as a review may match too
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return [contexts[index] for index in sorted(contexts)], tokens
@@ -179,6 +241,84 @@ def _seed_document(run: str) -> dict[str, Any]:
         "run": stored.run_id, "kind": SEED, "script": head["name"], "status": stored.status or "running or interrupted",
         "started": head["time"], "model": head["model"], "path": str(stored.path), "tokens": tokens,
         "extractions": stored.extracted, "options": head.get("options", {}), "contexts": contexts,
+    }  # fmt: skip
+
+
+# An evaluation.
+
+
+def _evaluation(path: Path) -> dict[str, Any]:
+    """Return the numbers of answers, labels, tokens and calls, and the candidates. Stop at the first damaged record."""
+    tokens = answers = calls = items = 0
+    candidates: dict[str, dict[str, Any]] = {}
+    try:
+        with open(path / FILE, "rb") as file:
+            for line in file:
+                record = json.loads(line)
+                match record["record"]:
+                    case "run_started":
+                        items = int(record["options"].get("items", 0))
+                    case "call_done" | "call_failed":
+                        calls += int(record["attempts"])
+                        tokens += sum(record["usage"])
+                        if record["record"] == "call_done":
+                            found = candidates.setdefault(record["candidate"], {"calls": 0, "items": 0, "answered": 0})
+                            found["calls"] += 1
+                    case "candidate_done":
+                        found = candidates.setdefault(record["candidate"], {"calls": 0})
+                        found |= {"items": record["items"], "answered": record["answered"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    answers = sum(int(each.get("answered", 0)) for each in candidates.values())
+    return {"answers": answers, "items": items, "tokens": tokens, "calls": calls, "candidates": candidates}
+
+
+def _evaluation_document(run: str) -> dict[str, Any]:
+    from ..loops.evaluate.call_record import load
+    from ..loops.evaluate.evaluation_report import REPORT
+
+    stored = load(run)
+    head, found = stored.head, _evaluation(stored.path)
+    try:
+        report = json.loads((stored.path / REPORT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        report = None
+    return {
+        "run": stored.run_id, "kind": EVAL, "script": head["name"], "status": stored.status or "running or interrupted",
+        "started": head["time"], "model": head["model"], "path": str(stored.path), **found, "report": report,
+    }  # fmt: skip
+
+
+# A tuning.
+
+
+def _trials(path: Path) -> dict[str, Any]:
+    """Return the last record of each trial and the record of the test (None: the test has not run), from the log of trials."""
+    from ..loops.evaluate.tune_store import TRIALS
+
+    trials: dict[int, dict[str, Any]] = {}
+    test = None
+    try:
+        for line in (path / TRIALS).read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            if record["record"] == "trial":
+                trials[record["trial"]] = record
+            elif record["record"] == "test":
+                test = record
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # the run was killed before the first line, or within a line
+    return {"trials": list(trials.values()), "test": test}
+
+
+def _tuning_document(run: str) -> dict[str, Any]:
+    from ..loops.evaluate.tune_store import load
+
+    stored = load(run)
+    head, found = stored.head, _evaluation(stored.path)
+    return {
+        "run": stored.run_id, "kind": TUNE, "script": head["name"], "status": stored.status or "running or interrupted",
+        "started": head["time"], "model": head["model"], "path": str(stored.path), "calls": found["calls"], "tokens": found["tokens"],
+        **_trials(stored.path),
     }  # fmt: skip
 
 

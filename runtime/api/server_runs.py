@@ -7,7 +7,6 @@ import asyncio
 import os
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextvars import ContextVar
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Unpack
 
@@ -18,21 +17,26 @@ from ...adapters.llm.budget import Ledger, Price
 from ...adapters.llm.json_schema import read_json
 from ...adapters.llm.middleware import Client, Layer
 from ...adapters.permissions import private_folder
+from ...adapters.postgres import SCHEMES as POSTGRES
+from ...adapters.postgres import has_password, without_password
+from ...adapters.postgres_pool import PostgresError, PostgresPool
 from ...lang.diagnostic import Diagnostic, nearest, printable
 from ...lang.errors import KnotworkError
 from ...lang.source import Source
-from ...lang.trees import walk
-from ...lang.trees.lwt import ABSENT, Call, Script
+from ...lang.trees.lwt import ABSENT, MISSING, Script, calls_of
 from ..answers.answer_results import ATTEMPTS, ITERATIONS, JUDGES, LONGEST, Answered, AnswerRequest, Iteration
 from ..answers.templates import BUILTIN, Template, read_templates
 from ..events import Event, Events
 from ..results import Outcome, Recorded, Run, StepResult
+from . import process_traces as traces
 from .checks import CheckedScript, check_script
 
 __all__ = [
-    "ATTEMPTS", "BUILTIN", "ITERATIONS", "JUDGES", "LONGEST", "AnswerRequest", "Answered", "CheckedScript", "Iteration", "Model",
-    "Overdue", "RunLimits", "RunModels", "ServedModels", "Template", "TooMuchOutput", "UnknownModel", "answer_request",
-    "check_answer_request", "check_client_script", "private_folder", "read_json", "read_templates", "run_client_script",
+    "ATTEMPTS", "BUILTIN", "ITERATIONS", "JUDGES", "LONGEST", "MISSING", "POSTGRES", "AnswerRequest", "Answered", "CheckedScript",
+    "Iteration",
+    "Model", "Overdue", "PostgresError", "PostgresPool", "RunLimits", "RunModels", "ServedModels", "Template", "TooMuchOutput",
+    "UnknownModel", "answer_request", "check_answer_request", "check_client_script", "has_password", "private_folder", "read_json",
+    "read_templates", "run_client_script", "without_password",
 ]  # fmt: skip
 
 # Models: all runs share the clients, but each call is charged to the run that makes it. The counting layer is below the cache and
@@ -72,17 +76,17 @@ class RunLimits:
 
 
 class UnknownModel(KnotworkError):
-    """The server does not offer a model under this name. ``names`` are the names of the offered models (at most 50)."""
+    """Raised if the server does not offer a model under this name. ``names`` are the names of the offered models (at most 50)."""
 
     def __init__(self, name: str, names: tuple[str, ...]) -> None:
         like = nearest(name, names)
-        hint = f"did you mean {like!r}?" if like else f"there are: {', '.join(names[:_LISTED])}"
-        super().__init__(f"no model is offered under the name {printable(name[:80])!r}; {hint}")
+        hint = f"did you mean {like!r}?" if like else f"the models are: {', '.join(names[:_LISTED])}"
+        super().__init__(f"this server offers no model {printable(name[:80])!r}; {hint}")
         self.names = names[:_LISTED]
 
 
 class _SharedLedger(Ledger):
-    """The ledger of the shared clients. It forwards all calls to the ledger of the run in whose context they are made."""
+    """The ledger of the shared clients. A shared ledger forwards each call to the ledger of the run in whose context the call is made."""
 
     def __init__(self, limits: RunLimits) -> None:
         super().__init__(limits.max_calls, limits.max_tokens, limits.max_cost)
@@ -119,7 +123,7 @@ class _Charged(Layer):
 
 @frozen
 class RunModels:
-    """The clients of one run: its own model, all models by name, and the ledger that counts the cost of all of them."""
+    """The clients of one run: the client of its model, a mapping from names to all clients, and the ledger of their cost."""
 
     name: str
     spec: str
@@ -127,7 +131,7 @@ class RunModels:
     named: Mapping[str, Client] = field(repr=False)
     ledger: Ledger = field(repr=False)
     substitution: str = ""
-    """A message that the server's default model answers instead of the requested model; "" if the requested model answers."""
+    """A message which says that the server's default model answers instead of the requested model; "" if the requested model answers."""
 
 
 @frozen
@@ -146,22 +150,23 @@ class ServedModels:
         models: tuple[Model, ...],
         limits: RunLimits,
         *,
-        cache: Path | bool = False,
+        cache: Any = False,
         warn: Callable[[str], None] | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> "ServedModels":
-        """Open a client for each of ``models``. ``cache``: the file of the call cache (True: the user's). Raises ``NotConfigured``."""
+        """Open a client for each of ``models``. ``cache`` is passed to ``ModelOpener``. Raises ``NotConfigured``."""
+        from ..models.answer_cache import SharedCaches, answer_cache
         from ..models.factory import ModelSettings, open_model
-        from ..runs.journal import cache_file
 
-        clients, ledger = {}, _SharedLedger(limits)
+        clients, ledger, caches = {}, _SharedLedger(limits), SharedCaches()
         for model in models:
-            file = cache if isinstance(cache, Path) else cache_file(model.spec) if cache else None
-            clients[model.name] = open_model(ModelSettings(model.spec, file, ledger, limits.price), environ, warn=warn)
+            place = answer_cache(cache, model.spec, environ)
+            settings = ModelSettings(model.spec, place, ledger, limits.price)
+            clients[model.name] = open_model(settings, environ, warn=warn, caches=caches)
         return cls({model.name: model for model in models}, models[0].name, limits, clients, ledger)
 
     def find(self, name: str | None) -> Model:
-        """Return the model ``name``. None, and ``SEED_DEFAULT`` if not offered, give the default model. Raises ``UnknownModel``."""
+        """Return the model ``name``. None, or ``SEED_DEFAULT`` if not offered, selects the default. Raises ``UnknownModel``."""
         if name is None or (name == SEED_DEFAULT and name not in self.models):
             name = self.default
         if name not in self.models:
@@ -175,7 +180,9 @@ class ServedModels:
         return f"the request names the model {name!r}, which this server does not offer; {self.default!r} answered"
 
     def for_run(self, name: str | None = None) -> RunModels:
-        """Return the clients of one run. Their calls are charged to one new ledger with the limits of a run. Do not close the clients.
+        """Return the clients of one run.
+
+        The calls of these clients are charged to one new ledger with the limits of a run. Do not close the clients.
 
         Raises ``UnknownModel``.
         """
@@ -207,7 +214,7 @@ async def answer_request(
     time_limit: float,
     on_iteration: Callable[[Iteration], Any],
 ) -> Answered:
-    """Answer the request of a client. The arguments are as for ``answers.generate_answer``."""
+    """Answer the request of a client. The arguments are those of ``answers.generate_answer``."""
     from ..answers.service import answer
     from ..models.caller import Caller
     from ..results import Trace
@@ -232,10 +239,10 @@ async def check_answer_request(request: AnswerRequest, templates: Mapping[str, T
 
 # Scripts sent by clients. They are checked before any call, and may use fewer operations than scripts in the user's own files.
 
-ALLOWED = ("LLM", "CONST", "EXPR", "EACH", "ANSWER")
-"""Operations that need no file, graph or plugin code of the server."""
+ALLOWED = ("LLM", "CONST", "EXPR", "EACH", "JOIN", "ANSWER")
+"""Operations that need no file, graph, function or plugin code of the server."""
 LARGEST = 16_000_000
-"""Maximum number of characters of all outputs of a run together. Even without calls, a thousand expressions could exceed memory."""
+"""Maximum number of characters of all outputs of a run together. Even without calls, expressions could fill the memory."""
 _PATIENCE = 0.5
 """Number of seconds that a run may continue to compute after it was cancelled."""
 
@@ -245,15 +252,16 @@ def check_client_script(text: str, input: Any, *, lenient: bool, models: Collect
     from ...lang.catalogue.operations import BUILTIN as OPERATIONS
 
     def restrict(script: Script) -> Iterator[Diagnostic]:
-        for call in (node for step in script.steps for node in walk(step) if isinstance(node, Call)):
+        for call in (call for step in script.steps for call in calls_of(step)):
             if call.operation not in ALLOWED:
                 known = call.operation in OPERATIONS
-                what = "needs what only the server's owner has" if known else "is not offered"
-                message = f"{call.operation} {what}: it is not for scripts that come over HTTP"
-                hint = f"there are: {', '.join(name for name in ALLOWED if name in OPERATIONS)}"
+                needs = "functions" if call.operation == "CALL" else "files or a graph"
+                what = f"needs {needs} of the server" if known else "is not offered"
+                message = f"{call.operation} {what}: it is not allowed in scripts sent over HTTP"
+                hint = f"allowed are: {', '.join(name for name in ALLOWED if name in OPERATIONS)}"
                 yield Diagnostic("WEB001", "error", message, call.span, (hint,))
-            elif (file := call.option("file")) is not None:
-                yield Diagnostic("WEB002", "error", "a script that comes over HTTP reads no files", file.span)
+            elif (file := call.option("file") or call.option("schema_file")) is not None:
+                yield Diagnostic("WEB002", "error", "a script sent over HTTP can't read files", file.span)
 
     # Only the built-in operations are allowed: clients may not run plugins.
     return check_script(
@@ -263,25 +271,28 @@ def check_client_script(text: str, input: Any, *, lenient: bool, models: Collect
 
 
 class Overdue(KnotworkError):
-    """The run was cancelled and did not end in time."""
+    """Raised if a cancelled run does not end in time."""
 
     def __init__(self) -> None:
-        super().__init__("the run was cancelled and did not end")
+        super().__init__("the run was cancelled but did not end in time")
 
 
 class TooMuchOutput(KnotworkError):
-    """The outputs of the run exceed the server's limit."""
+    """Raised if the outputs of the run exceed the server's limit."""
 
     def __init__(self) -> None:
-        super().__init__(f"outputs may have {LARGEST:,} characters together")
+        super().__init__(f"the outputs exceed the limit of {LARGEST:,} characters in total")
 
 
 @define(eq=False)
 class _OutputLimit:
-    """A ``Record`` that stores nothing. It raises ``TooMuchOutput``, and ``Overdue`` some time after ``cancel`` is set.
+    """A ``Record`` that stores nothing.
 
-    Steps without model calls run without a pause, so only an exception raised here can end them. ``cancel`` is only read; reading it is
-    safe in any thread.
+    It raises ``TooMuchOutput`` if the outputs are too large, and ``Overdue`` if the run does not end soon after ``cancel`` is
+    set.
+
+    Steps without model calls run without a pause, so only an exception raised here can end them. ``cancel`` is only read, which
+    is safe in any thread.
     """
 
     cancel: asyncio.Event
@@ -315,9 +326,12 @@ class _OutputLimit:
 
 
 async def run_client_script(
-    checked: CheckedScript, input: Any, models: RunModels, *, cancel: asyncio.Event, on_event: Callable[[Event], None]
-) -> Run:
+    checked: CheckedScript, input: Any, models: RunModels, *, cancel: asyncio.Event, on_event: Callable[[Event], None],
+    stream_answers: bool = False,
+) -> Run:  # fmt: skip
     """Run a client's checked script in a separate thread and event loop. ``on_event`` is called in the caller's event loop.
+
+    With ``stream_answers``, it also receives the parts of text answers while they arrive.
 
     Raises ``TooMuchOutput`` and ``Overdue``.
     """
@@ -330,9 +344,14 @@ async def run_client_script(
     def forward(event: Event) -> None:
         loop.call_soon_threadsafe(on_event, event)
 
+    events = Events([forward])
+    if stream_answers:
+        events.stream_answers()
+    traces.subscribe(events)
+
     def work(cancelled: asyncio.Event) -> Coroutine[Any, Any, Run]:
         return run(
-            checked.script, input=input, llm=named[models.name], models=named, events=Events([forward]),
+            checked.script, input=input, llm=named[models.name], models=named, events=events,
             record=_OutputLimit(cancel), cancel=cancelled, spec=models.spec, plan=checked.plan,
         )  # fmt: skip
 

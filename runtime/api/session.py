@@ -1,4 +1,4 @@
-"""An interactive session: a workspace with named values and undo, which runs one piece of text at a time. It displays nothing.
+"""An interactive session: a workspace with named values and undo, which runs one piece of text at a time. A session displays nothing.
 
 The executor runs a GASL command as one commit of the state, as ``knotwork gasl`` does. Steps are run as a script that may refer to all
 present values. An expression may use all present values. A piece is checked before any part of it is run. The REPL and the notebook
@@ -34,7 +34,7 @@ from ..gasl.surroundings import roll_back
 from ..models.factory import SPECS
 from ..runs.event_log import level
 from .pieces import Piece, expression_of, is_complete, pieces
-from .session_data import NOTHING, Ledger, Outcome, Price, SessionData, SessionModel, Values
+from .session_data import NOTHING, Ledger, Outcome, Price, SessionData, SessionModel, SharedCaches, Values
 from .session_runs import normalize, run_command, run_expression, run_steps
 from .workspace import Models, OpeningCallbacks, WorkspaceOptions, open_workspace
 
@@ -46,7 +46,7 @@ __all__ = [
 
 @frozen(eq=False)
 class Moment:
-    """The data of the session before ``text`` was run, when ``entries`` pieces had been run; ``latest`` is the value of ``_``."""
+    """The session's data before ``text`` was run. ``entries`` is the number of earlier pieces, ``latest`` the value of ``_``."""
 
     text: str
     state: Snapshot
@@ -56,7 +56,7 @@ class Moment:
 
 
 _MOST_MOMENTS = 100
-"""Maximum number of commands that can be undone. For each of them, the values that were replaced later stay in memory."""
+"""Maximum number of commands that can be undone. The values that these commands replaced stay in memory."""
 
 Mode = Literal["auto", "table", "json", "csv", "md"]
 MODES: tuple[Mode, ...] = ("auto", "table", "json", "csv", "md")
@@ -64,7 +64,10 @@ MODES: tuple[Mode, ...] = ("auto", "table", "json", "csv", "md")
 
 @define
 class DisplaySettings:
-    """Display settings. ``mode`` "auto": a table on a terminal, otherwise JSON; for a file, the format that its extension names."""
+    """Display settings.
+
+    ``mode`` "auto" means a table on a terminal, the format named by the extension for a file, and JSON elsewhere.
+    """
 
     mode: Mode = "auto"
     timer: bool = False
@@ -175,7 +178,7 @@ class Session(SessionData):
     def undo(self, count: int, command: str) -> tuple[Moment, int]:
         """Undo the latest ``count`` commands; return the restored moment and the number of changes to the state.
 
-        ``command`` is the command that the state's history shows.
+        ``command`` is the text that the state's history shows for the undo.
         """
         moment = self.moments[-count]
         changed = roll_back(self.state, moment.state, command)
@@ -187,7 +190,7 @@ class Session(SessionData):
     def roll_back(self, to: str, text: str, command: str) -> int:
         """Restore the state with the hash ``to``, and return the number of changes. Values are not restored. Raises ``StateError``.
 
-        ``text`` is the command that the undo history shows, ``command`` the command that the state's history shows.
+        The undo history shows this rollback as ``text``, the state's history shows it as ``command``.
         """
         before = self.moment(text)
         changed = roll_back(self.state, to, command)
@@ -197,7 +200,7 @@ class Session(SessionData):
 
 
 def has_api_key(text: str) -> bool:
-    """Return whether a text contains an API key, so that it must not be stored."""
+    """Return whether a text contains an API key and therefore must not be stored."""
     return mask_keys(text) != text or (text.lstrip().startswith(".llm") and has_key(text, os.environ))
 
 
@@ -208,20 +211,20 @@ def open_session(
     *,
     ledger: Ledger | None = None,
     price: Price | None = None,
-    use_cache: bool = True,
+    cache: bool | str = True,
     callbacks: OpeningCallbacks | None = None,
     **fields: Any,
 ) -> Session:
     """Open a session. A stored state records its graph and chunks, which may therefore be omitted the next time.
 
-    ``llm`` is the spec of the default model (None: the user's default model, opened on first use). ``models`` maps the names that
-    ``model=`` and ``SET llm.model`` may use to specs. ``fields`` are further attributes of the session. Raises ``AdapterError``,
-    ``StoreError``, ``NotConfigured`` and ``OpeningCancelled``.
+    ``llm`` is the spec of the default model (None: the user's default model, opened on first use). ``models`` maps names to
+    specs; ``model=`` and ``SET llm.model`` may use these names. ``fields`` are further attributes of the session. Raises
+    ``AdapterError``, ``StoreError``, ``NotConfigured`` and ``OpeningCancelled``.
     """
-    callbacks, shared = callbacks or OpeningCallbacks(), ledger or Ledger()
+    callbacks, shared, caches = callbacks or OpeningCallbacks(), ledger or Ledger(), SharedCaches()
 
     def model(spec: str) -> SessionModel:
-        return SessionModel(spec, shared, price=price, use_cache=use_cache, warn=callbacks.warn)
+        return SessionModel(spec, shared, price=price, cache=cache, warn=callbacks.warn, caches=caches)
 
     def clients() -> Models:
         default = model("")
@@ -237,7 +240,7 @@ def open_session(
 
 
 def _absorbed_lines(piece: Piece, outcome: Outcome) -> list[str]:
-    """Return a note that further lines were read as part of a refused piece, because it has an unclosed bracket or quote."""
+    """Return a note about lines that a refused piece absorbed because of an unclosed bracket or quote; [] if there are none."""
     first = next((d.span for d in outcome.diagnostics if d.severity == "error" and d.span is not None), None)
     if outcome.status != "refused" or first is None or is_complete(piece.text):
         return []
@@ -254,7 +257,7 @@ _MOST_FILES = 100
 
 @define
 class PieceQueue:
-    """The queue of the pieces of a text. ``stop``: after a piece that fails, no further piece is run."""
+    """The queue of the pieces of a text. If ``stop`` is true, no piece is run after a piece that fails."""
 
     text: str
     name: str = "<input>"
@@ -308,7 +311,7 @@ def session_text(ran: list[Entry], suffix: str) -> SessionText:
     """Return the pieces of a session as the text of a file whose name ends in ``suffix``.
 
     In ``.gasl`` and ``.lwt`` files, pieces in another language become comments, so that ``knotwork run`` accepts the file. If several
-    steps have the same id, only the last one is not a comment. Any other file has all pieces as typed, so that ``.read`` can run them.
+    steps have the same id, all except the last become comments. Any other file has all pieces as typed, so that ``.read`` can run them.
     """
     wanted = _LANGUAGES.get(suffix)
     texts = [_text_in(wanted, entry.piece) for entry in ran]
@@ -330,14 +333,14 @@ def session_text(ran: list[Entry], suffix: str) -> SessionText:
 
 
 def _text_in(wanted: Language | None, piece: Piece) -> str | None:
-    """Return a piece as text in the language ``wanted``; None if that is impossible. An expression becomes a step that evaluates it."""
+    """Return a piece as text in the language ``wanted``; None if that is impossible. An expression becomes an EXPR step."""
     if wanted is None or piece.language == wanted:
         return piece.text.strip("\n")
     name, written = expression_of(piece.text)
     expr = parse_expr(written).expr if wanted == "lwt" and piece.language == "expr" else None
     if name is None or expr is None:
         return None
-    own = {node.name for node in walk(expr) if isinstance(node, Clause)}
+    own = {name for node in walk(expr) if isinstance(node, Clause) for name in node.names}
     names = sorted({node.name for node in walk(expr) if isinstance(node, Name)} - own)
     options = "".join(f", {each}={{({each})}}" for each in names)
     step = f"({name})=EXPR({json.dumps(' '.join(written.split()), ensure_ascii=False)}{options})"

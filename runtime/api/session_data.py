@@ -1,28 +1,30 @@
 """The data of an interactive session: its named values, its models, and the outcomes of the pieces of text that are run."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal, Unpack, cast
 
 from attrs import define, field, frozen
 
-from ...adapters.llm import Completion, Options
+from ...adapters.llm import Completion, NotConfigured, Options
 from ...adapters.llm.budget import Ledger, Price
 from ...adapters.llm.middleware import Client, Own
+from ...adapters.llm.prices import find_price
 from ...lang.diagnostic import Diagnostic, Edit, apply_edits, has_errors
 from ...lang.source import Source
 from ...lang.trees.lwt import Step
 from ..gasl import GASLExecutor
 from ..gasl.records import ContextStore, Value
+from ..models.answer_cache import SharedCaches, answer_cache
 from ..models.factory import ModelSettings, default_spec, open_model
 from ..results import Before, StepResult, plain
-from ..runs.journal import cache_file
 from ..templates import text_of
+from .figures import Table
 from .workspace import Workspace
 
 __all__ = [
-    "NOTHING", "Ledger", "Outcome", "Page", "Price", "SessionData", "SessionModel", "Status", "StepValue", "Table", "Value",
-    "Values", "misused", "result_value",
+    "NOTHING", "Ledger", "Outcome", "Page", "Price", "SessionData", "SessionModel", "SharedCaches", "Status", "StepValue", "Table",
+    "Value", "Values", "misused", "result_value",
 ]  # fmt: skip
 
 Status = Literal["done", "empty", "partial", "failed", "refused", "misused", "cancelled"]
@@ -30,27 +32,13 @@ Status = Literal["done", "empty", "partial", "failed", "refused", "misused", "ca
 
 
 class _Nothing:
-    """Marks a missing value. It differs from None, which is JSON's null."""
+    """Marks a missing value. The mark differs from None, which is JSON's null."""
 
     def __repr__(self) -> str:
         return "NOTHING"
 
 
 NOTHING: Final = _Nothing()
-
-
-@frozen
-class Table:
-    """Rows of JSON values. If space is short, ``wide`` columns are cut last; ``folds``: the last column is wrapped instead of cut.
-
-    ``counts`` are the columns whose numbers are formatted (1,234); programs receive these numbers without the commas.
-    """
-
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[Any]]
-    wide: frozenset[str] = frozenset()
-    folds: bool = False
-    counts: frozenset[str] = frozenset()
 
 
 @frozen
@@ -66,8 +54,8 @@ class Outcome:
     """The result of a piece. ``value`` is a JSON value, a ``Table``, a ``Page`` or ``NOTHING``.
 
     ``summary`` is the result in one line, ``notes`` are further remarks. ``message`` and ``hint`` explain a failure that has no
-    ``diagnostics``. ``names`` are the names that the piece bound. ``ends``: the session must end. ``reads`` is the text of a file to
-    run next. ``fix`` is the text that the user probably meant, if no diagnostic has edits.
+    ``diagnostics``. ``names`` are the names that the piece bound. ``ends`` is true if the session must end. ``reads`` is the text of a
+    file to run next. ``fix`` is the text that the user probably meant, if no diagnostic has edits.
     """
 
     status: Status = "done"
@@ -96,7 +84,7 @@ class Outcome:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """The edits that fix the text: those of all errors, or, without errors, those of all warnings."""
+        """The edits that fix the text: the edits of all errors or, if there are no errors, the edits of all warnings."""
         severity = "error" if has_errors(self.diagnostics) else "warning"
         return tuple(edit for d in self.diagnostics if d.severity == severity for edit in d.edits)
 
@@ -114,14 +102,14 @@ def misused(message: str, hint: str = "", fix: str = "") -> Outcome:
 
 
 def result_value(result: StepResult) -> Any:
-    """Return the value of a finished step as a JSON value. A step without a value has its output text as value."""
+    """Return the value of a finished step as a JSON value. If a step that ran has no value, return its output text."""
     return plain(result.output if result.value is None and not result.unmet else result.value)
 
 
 class SessionModel(Own):
-    """The session's default client. It forwards calls to a model, which is opened on first use; the user may change the model.
+    """A client of a session. It forwards calls to a model. The model is opened on first use, and the user may change it.
 
-    An empty ``spec`` is the user's default model. All models share the session's ledger.
+    An empty ``spec`` selects the user's default model. All models share the session's ledger and its shared caches.
     """
 
     def __init__(
@@ -130,14 +118,16 @@ class SessionModel(Own):
         ledger: Ledger,
         *,
         price: Price | None = None,
-        use_cache: bool = False,
+        cache: Any = False,
         warn: Callable[[str], None] = lambda text: None,
         environ: Mapping[str, str] = os.environ,
+        caches: SharedCaches | None = None,
     ) -> None:
         self.spec = spec
         self.ledger = ledger
         self.price = price
-        self._use_cache, self._warn, self._environ = use_cache, warn, environ
+        self._cache, self._warn, self._environ = cache, warn, environ
+        self._caches = caches or SharedCaches()
         self._client: Client | None = None
         self._clients: list[Client] = []
 
@@ -145,6 +135,26 @@ class SessionModel(Own):
     def effective_spec(self) -> str:
         """The spec of the session's model: ``spec``, or the user's default model if ``spec`` is empty. Raises ``NotConfigured``."""
         return self.spec or default_spec(self._environ)
+
+    @property
+    def known_price(self) -> Price | None:
+        """The price of the session's model: the given price or, without one, the price in the price data; None if unknown."""
+        try:
+            return self.price or find_price(self.effective_spec, self._environ)
+        except NotConfigured:
+            return None
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The limits and the account of the session, as options of ``ModelOpener``."""
+        return {"ledger": self.ledger, "price": self.price, "cache": self._cache, "environ": self._environ}
+
+    @property
+    def unsupported(self) -> Mapping[str, str]:
+        """The options that the chosen model can't take, with reasons; empty before its first call."""
+        from ...adapters.llm.conversation import unsupported
+
+        return unsupported(self._client)
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return the answer of the chosen model. Raises ``NotConfigured`` if no model is configured."""
@@ -158,8 +168,8 @@ class SessionModel(Own):
         self.spec = spec
 
     def _open(self, spec: str) -> None:
-        settings = ModelSettings(spec, cache_file(spec) if self._use_cache else None, self.ledger, self.price)
-        self._client = open_model(settings, self._environ, warn=self._warn)
+        settings = ModelSettings(spec, answer_cache(self._cache, spec, self._environ), self.ledger, self.price)
+        self._client = open_model(settings, self._environ, warn=self._warn, caches=self._caches)
         self._clients.append(self._client)
 
     async def aclose(self) -> None:
@@ -174,7 +184,7 @@ class SessionModel(Own):
 
 @frozen
 class StepValue:
-    """A step that was run, and its result. If the name now has a value other than ``value``, that value is not the step's result."""
+    """A step that was run, and its result. If its name now has a value other than ``value``, this is not the step's result."""
 
     step: Step
     result: StepResult
@@ -222,15 +232,15 @@ class Values:
         return Before(results, steps)
 
     def all(self) -> dict[str, Value]:
-        """Return all values by name."""
+        """Return a mapping from all names to their values."""
         return {name: value for name in self.names() if (value := self.context.value(name)) is not None}
 
     def copy(self) -> "Values":
-        """Return a copy. The copy takes one reference per name, however large the values are."""
+        """Return a copy. The copy is small, however large the values are, because it shares the values."""
         return Values(self.context.copy(), dict(self._steps))
 
     def restore(self, earlier: "Values") -> None:
-        """Replace all values by those of ``earlier``, a copy made before."""
+        """Replace all values by the values of ``earlier``, an earlier copy."""
         self.context.clear()
         for name, value in earlier.all().items():
             self.context.set(name, value)

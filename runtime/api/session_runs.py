@@ -20,9 +20,9 @@ from ...lang.source import Source
 from ...lang.trees.expr import Expr
 from ...lang.trees.gasl import Program
 from ...lang.trees.lwt import ABSENT, MISSING, RESERVED
-from ..gasl.records import ExecutionRecord, last_with_value
+from ..gasl.records import ExecutionRecord, last_with_value, unused_rows
 from ..lwt.runner import run as run_script
-from ..results import Run, coercions
+from ..results import Run, ScriptError, coercions
 from .checks import CheckedScript, check_script
 from .figures import Calls
 from .pieces import Piece, expression_of
@@ -53,7 +53,8 @@ _SEMICOLONS = re.compile(r"[ \t]*(?P<sign>;)[; \t]*(?=\r?$|[ \t]#)", re.MULTILIN
 def normalize(piece: Piece, session: SessionData) -> Piece:
     """Translate a piece in the syntax of other tools, such as ``exit``, into the session's own commands; return other pieces unchanged.
 
-    A word that is the name of a value is not translated: it means the value.
+    A word that is the name of a value means this value, and is not translated. Semicolons at line ends are removed if they
+    prevent the piece from being parsed.
     """
     text = piece.text.strip().rstrip("; \t")
     word = " ".join(text.lower().split())
@@ -96,7 +97,7 @@ _STATUSES: Mapping[str, Status] = {
 
 
 def check_command(piece: Piece, session: SessionData) -> tuple[Program, list[Diagnostic]]:
-    """Return the program of a piece and its diagnostics, checked against the session's data. Nothing is run."""
+    """Check a piece against the session's data, without running it. Return its program and its diagnostics."""
     program = parse_gasl(piece.source)
     if has_errors(program.diagnostics) or session.gasl is None:
         return program, list(program.diagnostics)
@@ -121,7 +122,7 @@ async def run_command(piece: Piece, session: SessionData, cancel: asyncio.Event)
 def needs_graph() -> Outcome:
     """Return the outcome of a command that needs a graph."""
     hint = "knotwork repl GRAPH opens one: a file, or nx:les_miserables to try it"
-    return Outcome("failed", message="a GASL command needs a graph, and this session has none", hint=hint)
+    return Outcome("failed", message="a GASL command needs a graph, but this session has no graph", hint=hint)
 
 
 def refused(found: Sequence[Diagnostic], source: Source) -> Outcome:
@@ -145,10 +146,11 @@ def _command_outcome(record: ExecutionRecord) -> Outcome:
         summary = f"{size} · {metrics['used']}" if metrics.get("used") else size
     else:
         figures = {name: value for name, value in record.summary.items() if value is not None}
-        figures.pop("asserted", None)  # the message already names it
+        figures.pop("asserted", None)  # the message already contains this figure
         summary = ", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in figures.items())
     notes = [str(metrics["remark"])] if metrics.get("remark") else []
     notes += [f"stopped at the cap on {name.removeprefix('max_')}" for name in metrics.get("caps_hit", ())]
+    notes += [unused] if (unused := unused_rows(metrics)) else []
     return Outcome(
         status, last.value if last is not None and good else NOTHING, summary,
         "" if status == "done" else str(error.get("message", "")), str(error.get("hint") or ""), tuple(notes), names=names,
@@ -211,7 +213,7 @@ def names_of(session: SessionData) -> dict[str, Any]:
 
 
 def check_expression(piece: Piece, session: SessionData) -> tuple[Expr | None, list[Diagnostic]]:
-    """Return the expression of a piece, and its diagnostics, checked against the present values."""
+    """Check a piece against the present values. Return its expression and its diagnostics."""
     source = piece.source
     read = parse_expr(Source(expression_of(source.text)[1], source.name))
     if read.expr is None or has_errors(read.diagnostics):
@@ -231,9 +233,12 @@ async def run_expression(piece: Piece, session: SessionData) -> Outcome:
     expr, found = check_expression(piece, session)
     if source.text.strip() == _PAGER and _PAGER not in names_of(session):
         # q closes a pager. If q ended the session too, a user who types q once too often would lose all values.
-        return misused(f"there is no value {_PAGER}", ".quit or Ctrl-D ends the session", ".quit")
+        return misused(f"unknown value {_PAGER}", ".quit or Ctrl-D ends the session", ".quit")
     if has_errors(found) and any(d.code == "EXPR030" and len(source.text) > _LONG for d in found):
-        found = [evolve(d, hints=(*d.hints, "--input FILE makes a text the value input")) for d in found]
+        found = [
+            evolve(d, hints=(*d.hints, "to use a long text, pass it with --input FILE; it is then the value input"))
+            for d in found
+        ]
     if expr is None or has_errors(found):
         return refused(found, source)
     name, values = expression_of(source.text)[0], names_of(session)
@@ -256,7 +261,7 @@ _FINAL_STEP_RULES = frozenset({"LWT017", "LWT031"})
 
 
 async def run_steps(piece: Piece, session: SessionData, cancel: asyncio.Event) -> Outcome:
-    """Run steps, independent ones in parallel. The results of finished steps are bound even if others fail."""
+    """Run steps; independent steps run in parallel. The results of finished steps are bound even if other steps fail."""
     checked, found = check_steps(piece, session)
     script = checked.script
     if has_errors(found):
@@ -273,6 +278,8 @@ async def run_steps(piece: Piece, session: SessionData, cancel: asyncio.Event) -
             events=session.events, cancel=cancel, workshop=session.workshop(), plan=checked.plan, before=before,
             spec=session.model.spec,
         )  # fmt: skip
+    except ScriptError as error:
+        return refused(error.diagnostics, error.source)
     finally:
         session.events.unsubscribe(calls)
     for step_id, result in run.steps.items():
@@ -282,10 +289,10 @@ async def run_steps(piece: Piece, session: SessionData, cancel: asyncio.Event) -
 
 
 def check_steps(piece: Piece, session: SessionData) -> tuple[CheckedScript, list[Diagnostic]]:
-    """Return the checked script of a piece and its diagnostics. Nothing is run."""
+    """Check a piece without running it. Return its checked script and its diagnostics."""
     checked = check_script(
         piece.source, input=ABSENT if session.input is None else session.input, models=tuple(session.models.named),
-        given=session.values.names(),
+        given=session.values.names(), functions=(),
     )  # fmt: skip
     return checked, [each for each in checked.diagnostics if each.code not in _FINAL_STEP_RULES]
 

@@ -1,10 +1,13 @@
-"""A workspace that many clients share. It holds their sessions and large results, and checks and runs the texts that they send."""
+"""A workspace that many clients share.
+
+The workspace holds the clients' sessions and large results, and checks and runs the texts that clients send.
+"""
 
 import asyncio
 import os
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -21,16 +24,18 @@ from ...lang.parse.gasl import parse_gasl
 from ...lang.source import Source
 from ...lang.trees import walk
 from ...lang.trees.gasl import Declare, Program, Reset, Update
-from ...lang.trees.lwt import ABSENT, MISSING, Call, Script, Template
+from ...lang.trees.lwt import ABSENT, MISSING, Script, Template, calls_of
 from ..events import Event, Events
 from ..gasl import ExecutionError, GASLExecutor, PlanError
 from ..gasl.blocks import handles
+from ..gasl.commands.parameters import checked_parameters, give_parameters
 from ..gasl.prepare import ceiling_of, ready_of
 from ..gasl.records import ContextStore, ExecutionRecord, last_with_value, plan_status
 from ..gasl.surroundings import Surroundings, roll_back
 from ..lwt.runner import run as run_lwt
 from ..models.factory import open_state
 from ..results import Run, ScriptError
+from . import process_traces as traces
 from .checks import CheckedProgram, CheckedScript, check_program, check_script
 from .worker import CrossLoopClient
 from .workspace import Models, StateStore, Workspace
@@ -38,7 +43,7 @@ from .workspace import Models, StateStore, Workspace
 __all__ = [
     "ABSENT", "MAIN", "MISSING", "BudgetExceeded", "CallUsage", "ClientChecks", "ClientSessions", "ContextStore",
     "DroppedSession", "ExecutionError", "ExecutionRecord", "GASLExecutor", "Models", "PlanError", "Price", "ProgramRun",
-    "ResultStore", "ScriptError", "SessionKey", "SharedWorkspace", "Tally", "last_with_value", "plan_status",
+    "ResultStore", "ScriptError", "SessionKey", "SharedWorkspace", "Tally", "checked_parameters", "last_with_value", "plan_status",
     "uses_graph",
 ]  # fmt: skip
 
@@ -50,23 +55,23 @@ SessionKey = tuple[str, str]
 
 MAIN = "main"
 MOST_SESSIONS = 32
-"""Maximum number of stored sessions per client, besides ``main``. Above it, the least recently used session is dropped."""
+"""Maximum number of stored sessions per client, besides ``main``. Above this number, the least recently used session is dropped."""
 _REMEMBERED = 256
-"""Maximum number of dropped sessions per client whose names are stored."""
+"""For each client, the maximum number of dropped sessions whose names are stored."""
 _NAMES = 100
-"""Maximum number of variables of a dropped session whose names are stored."""
+"""For each dropped session, the maximum number of variables whose names are stored."""
 
 
 @frozen
 class DroppedSession:
-    """A session whose variables are lost. ``variables`` has the names of at most 100 of them."""
+    """A session whose variables are lost. ``variables`` lists at most 100 names of these variables."""
 
     name: str
     variables: frozenset[str]
 
     @property
     def message(self) -> str:
-        """A message that the session was dropped, and why."""
+        """A message that says why the session was dropped."""
         return f"session {self.name} was dropped: the server stores {MAIN} and the {MOST_SESSIONS} latest sessions"
 
     @property
@@ -85,7 +90,7 @@ class _SessionsOfClient:
 
 @define(eq=False)
 class ClientSessions:
-    """The executors of the sessions by client and session name. An executor holds the variables of its session."""
+    """Maps each pair of a client and a session name to an executor. An executor holds the variables of its session."""
 
     _clients: dict[str, _SessionsOfClient] = field(factory=dict)
 
@@ -112,7 +117,7 @@ class ClientSessions:
         return own.executors[name].context if own is not None and name in own.executors else None
 
     def dropped(self, key: SessionKey) -> DroppedSession | None:
-        """Return the record that a session was dropped, even if a session of this name is in use again; None if it was not dropped."""
+        """Return the record of a dropped session, even if a session of this name is in use again; None if no such session was dropped."""
         client, name = key
         own = self._clients.get(client)
         return None if own is None else own.dropped.get(name)
@@ -123,18 +128,18 @@ class ClientSessions:
         return () if own is None else tuple(reversed(own.executors))
 
     def renew(self, create: Callable[[ContextStore], GASLExecutor]) -> None:
-        """Replace each session's executor by the one that ``create`` returns for its variables."""
+        """Replace each session's executor with the executor that ``create`` returns for the session's variables."""
         for own in self._clients.values():
             for name, executor in own.executors.items():
                 own.executors[name] = create(executor.context)
 
 
-# Results of more than one page, stored for later requests. Each client may store a limited number; above it, the oldest is dropped.
+# Results of more than one page, stored for later requests. The number per client is limited; the oldest results are dropped.
 
 
 @define(eq=False)
 class ResultStore:
-    """Stores values by handle. A handle is random, and only valid for the client that received it.
+    """Stores values under handles. A handle is random, and only valid for the client that received it.
 
     At most ``most`` values are stored per client, so that no client displaces the values of another client.
     """
@@ -163,7 +168,7 @@ class ResultStore:
 
 @define(eq=False)
 class CallUsage:
-    """The cost counter of the present call. The executors of all sessions share one counter, because they run one after the other."""
+    """Counts the cost of the current call. All executors share one counter, because only one of them runs at a time."""
 
     tally: Tally = field(factory=Tally)
 
@@ -173,7 +178,7 @@ class CallUsage:
         return self.tally
 
     def clients(self, models: Models) -> dict[str, Any]:
-        """Return the models as options of an executor that runs in another event loop. The cost of their calls is counted here."""
+        """Return the models as options of an executor that runs in another event loop. ``tally`` counts their cost."""
         home = asyncio.get_running_loop()
 
         def counted(client: LLM) -> Client:
@@ -184,7 +189,7 @@ class CallUsage:
 
 
 class _CountingClient(Layer):
-    """Adds the cost that the inner client's budget counts to the usage of one call. Cached answers cost nothing and are not counted."""
+    """Counts the cost of one call, as the inner client's budget reports it. Cached answers cost nothing and are not counted."""
 
     def __init__(self, inner: Client, usage: CallUsage) -> None:
         super().__init__(inner)
@@ -198,22 +203,22 @@ class _CountingClient(Layer):
 
 # Checks of texts that clients send. Such texts may not read files, run plugins, or change a read-only state.
 
-ALLOWED = ("LLM", "CONST", "EXPR", "EACH", "ANSWER", "GASL")
-"""Script operations that need no file and no plugin code."""
+ALLOWED = ("LLM", "CONST", "EXPR", "EACH", "JOIN", "ANSWER", "GASL")
+"""Script operations that need no file, no plugin code and no function of the host."""
 _UNKNOWN_OPERATION = "LWT018"
 """The rule whose diagnostic lists the available operations."""
 
 
 @frozen
 class ClientChecks:
-    """The data that the texts of clients are checked against. ``read_only``: the texts must not change the state."""
+    """The data that the texts of clients are checked against. If ``read_only`` is true, the texts must not change the state."""
 
     surroundings: Surroundings
     read_only: bool = False
 
     @property
     def has_graph(self) -> bool:
-        """Whether there is a graph."""
+        """Whether the workspace has a graph."""
         return self.surroundings.schema is not None
 
     def without_variables(self) -> "ClientChecks":
@@ -247,13 +252,13 @@ class ClientChecks:
         return {name: BUILTIN[name] for name in ALLOWED if name in BUILTIN and (name != "GASL" or self.has_graph)}
 
     def _forbidden(self, script: Script) -> Iterator[Diagnostic]:
-        for call in (node for step in script.steps for node in walk(step) if isinstance(node, Call)):
+        for call in (call for step in script.steps for call in calls_of(step)):
             if call.operation not in ALLOWED:
                 hint = f"available: {', '.join(self._operations)}"
                 yield Diagnostic(
                     "MCP002", "error", f"{call.operation} is not offered by this server", call.span, (hint,)
                 )
-            elif (file := call.option("file")) is not None:
+            elif (file := call.option("file") or call.option("schema_file")) is not None:
                 yield Diagnostic("MCP003", "error", "scripts from clients can't read files", file.span)
             elif call.operation == "GASL":
                 if not self.has_graph:
@@ -285,15 +290,15 @@ class ProgramRun:
 
 
 _AHEAD = 9
-"""Number of statements after a command among which its ON handlers are searched."""
+"""Number of statements after a command that are searched for its ON commands."""
 
 
 @define(eq=False, kw_only=True)
 class SharedWorkspace(Workspace):
-    """A workspace for several clients. A task holds the lock ``turn`` to change the state or to run on it: the store allows one writer.
+    """A workspace for several clients. A task must hold the lock ``turn`` to change or use the state, because the store allows one writer.
 
-    ``folder`` is the state's folder, None for a state in memory. ``read_only``: the state is only read; runs work on a copy.
-    ``usage`` counts the cost of the run that holds ``turn``.
+    ``folder`` is the state's folder, None for a state in memory. If ``read_only`` is true, the state is only read, and runs
+    work on a copy. ``usage`` counts the cost of the run that holds ``turn``.
     """
 
     folder: Path | None = None
@@ -311,7 +316,7 @@ class SharedWorkspace(Workspace):
     async def current(self) -> StateStore:
         """Return the state. A read-only state is reloaded, outside the event loop, if another process has changed it.
 
-        Values that are read from the returned state may change with the next commit. A snapshot of it does not change.
+        Values that are read from the returned state may change with the next commit. A snapshot of the state does not change.
         """
         if not self.read_only or self.folder is None:
             return self.state
@@ -333,7 +338,7 @@ class SharedWorkspace(Workspace):
             return None
 
     def session(self, key: SessionKey) -> GASLExecutor:
-        """Return the executor of a session, which holds the session's variables. A new name creates a new session."""
+        """Return the executor of a session; the executor holds the session's variables. A new name creates a new session."""
         return self.sessions.use(key, lambda: self._executor(None))
 
     def _executor(self, context: ContextStore | None) -> GASLExecutor:
@@ -364,19 +369,23 @@ class SharedWorkspace(Workspace):
         surroundings: Surroundings,
         cancel: asyncio.Event,
         on_event: Callable[[Event], None],
+        parameters: Mapping[str, Any],
     ) -> ProgramRun:
-        """Run a plan as a whole, or a program's commands one after the other until one fails. The commands use the session's variables.
+        """Run a complete plan, or the commands of a program one by one. A failure that no ON command handles ends the program.
 
-        ``on_event`` receives the events of this run only, not those of the calls before it. Raises ``PlanError``,
-        ``ExecutionError`` and ``StoreError``.
+        The commands use the session's variables. ``on_event`` receives the events of this run only, not those of earlier calls.
+        ``parameters`` maps the names of the text's parameters (PARAM) to their values. Raises ``PlanError``, ``ExecutionError``
+        and ``StoreError``.
         """
         before, tally, records = executor.state.hash, self.usage.begin(), list[ExecutionRecord]()
         executor.events.subscribe(on_event)
+        traces.subscribe(executor.events)
         try:
             if checked.plan is not None:
                 plan = ready_of(checked.plan, checked.found, surroundings)
-                records = await executor.arun_plan(plan, cancel=cancel)
+                records = await executor.arun_plan(plan, params=parameters, cancel=cancel)
             else:
+                give_parameters(checked.program, parameters, executor.session)
                 statements = checked.program.statements
                 for number, statement in enumerate(statements, 1):
                     text = checked.source.slice(statement.command.span)
@@ -385,6 +394,7 @@ class SharedWorkspace(Workspace):
                         break
         finally:
             executor.events.unsubscribe(on_event)
+            traces.unsubscribe(executor.events)
         return ProgramRun(records, tally, before, executor.state.hash)
 
     def run_script(
@@ -396,6 +406,7 @@ class SharedWorkspace(Workspace):
         """
         usage = CallUsage()
         clients = usage.clients(self.models)
+        traces.subscribe(events)
         workshop = self.workshop(state=self._run_state(), events=events, **clients) if uses_graph(checked) else None
 
         def run(cancel: asyncio.Event) -> Coroutine[Any, Any, Run]:
@@ -414,5 +425,4 @@ class SharedWorkspace(Workspace):
 
 def uses_graph(checked: CheckedScript) -> bool:
     """Return whether a script has a ``GASL`` step."""
-    nodes: Iterable[Any] = (node for step in checked.script.steps for node in walk(step))
-    return any(isinstance(node, Call) and node.operation == "GASL" for node in nodes)
+    return any(call.operation == "GASL" for step in checked.script.steps for call in calls_of(step))

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ...lang.catalogue.schema import Attribute as Attribute
     from ...lang.catalogue.schema import Schema
     from ..gasl.surroundings import Surroundings
-    from ..models.factory import Loaded
+    from ..models.factory import CopyEntry
+    from ..models.factory import Loaded as Loaded
 
 
 def find(folder: str) -> Path:
@@ -97,19 +98,23 @@ def diff(folder: str, before: str, after: str | None, warn: Callable[[str], None
             raise Misused(error.message, error.hint or f"knotwork state log {folder} lists the hashes") from None
 
 
-def fork(folder: str, into: str) -> str:
-    """Copy a state into the new folder ``into``, and return its hash. Raises ``Misused`` and ``StoreError``."""
+def fork(folder: str, into: str, warn: Callable[[str], None]) -> str:
+    """Copy a state into the new folder ``into``, and return its hash. Raises ``Misused`` and ``StoreError``.
+
+    ``warn`` receives messages about the opening of ``folder``.
+    """
     from ..models.factory import fork_state
 
     if Path(into).exists():
         raise Misused(f"{into} already exists", "name a new folder for the fork")
-    return fork_state(find(folder), into)
+    return fork_state(find(folder), into, warn)
 
 
-def roll_back(folder: str, to: str, command: str) -> tuple[str, str]:
-    """Restore an earlier commit with a new commit, and return the hashes before and after; both are equal if nothing was changed.
+def roll_back(folder: str, to: str, command: str, warn: Callable[[str], None]) -> tuple[str, str]:
+    """Restore the state of an earlier commit as a new commit. Return the hashes before and after (equal if nothing changed).
 
-    ``command`` is the command that the history shows. Raises ``StateError`` for an unknown hash, ``Misused`` and ``StoreError``.
+    ``command`` is the command that the history shows; ``warn`` receives messages about the opening. Raises ``StateError`` for an
+    unknown hash, ``Misused`` and ``StoreError``.
     """
     from ..gasl import surroundings
     from ..models.factory import open_state
@@ -118,6 +123,8 @@ def roll_back(folder: str, to: str, command: str) -> tuple[str, str]:
         hint = f"knotwork state fork {folder} NEW creates a state folder from it"
         raise Misused(f"{folder} is a file, which can only be read", hint)
     store = open_state(folder)
+    for notice in store.notices:
+        warn(notice)
     try:
         before = store.hash
         surroundings.roll_back(store, to, command)
@@ -158,15 +165,17 @@ def verify(folder: str) -> dict[str, Any]:
     }
 
 
-def object_of(folder: str) -> Mapping[str, Any]:
-    """Return the state object of a folder or a ``state.json``. Raises ``StoreError`` and ``Misused``."""
-    from ..models.factory import read_state
+def object_of(folder: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
+    """Return the state object of a folder or a ``state.json``. Raises ``StoreError`` and ``Misused``.
 
-    return read_state(find(folder))
+    ``warn`` receives messages about the opening.
+    """
+    with reading(folder, warn) as store:
+        return store.as_json()
 
 
 def has_rollback(state: Mapping[str, Any]) -> bool:
-    """Return whether a state was rolled back from outside, not by one of its commands. A replay can't repeat such a rollback."""
+    """Return whether a state was rolled back by anything other than its commands. A replay can't repeat such a rollback."""
     from ..gasl.surroundings import ROLLBACK
 
     return any(entry.get("part") == ROLLBACK for entry in state.get("history") or ())
@@ -175,23 +184,58 @@ def has_rollback(state: Mapping[str, Any]) -> bool:
 # Graphs.
 
 
-def open_graph(source: str, raw: bool = False) -> "Loaded":
-    """Load a graph from a file or from ``nx:NAME``; return the graph and the report of the loading. Raises ``AdapterError``."""
+def open_graph(
+    source: str,
+    raw: bool = False,
+    *,
+    cache: bool = True,
+    verify: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> "Loaded":
+    """Load a graph from a file or from ``nx:NAME``; return the graph and a report on its loading. Raises ``AdapterError``.
+
+    With ``cache``, an unchanged file is opened from its prepared copy, and a copy of a large file is kept. With ``verify``, the file's
+    content is compared with the copy's. ``progress`` receives the number of bytes read and the file size.
+    """
     from ..models import factory
 
-    return factory.open_graph(source, raw=raw)
+    return factory.open_graph(source, raw=raw, cache=cache, verify=verify, progress=progress)
 
 
-def load_graph(source: str, raw: bool, warn: Callable[[str], None]) -> "GraphAdapter":
-    """Return a graph; ``warn`` receives the changes that were made to its values during loading. Raises ``AdapterError``."""
-    found = open_graph(source, raw)
+def graph_copies() -> "list[CopyEntry]":
+    """Return the prepared copies of graph files, the last used first."""
+    from ..models import factory
+
+    return factory.graph_copies().entries()
+
+
+def clear_graph_copies() -> tuple[int, int]:
+    """Delete all prepared copies of graph files; return their number and their bytes. Raises ``Misused``."""
+    from ..models import factory
+
+    copies = factory.graph_copies()
+    try:
+        return copies.clear()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise Misused(f"{copies.path} can't be cleared: {reason}", "change its permissions, or delete it") from None
+
+
+def load_graph(source: str, raw: bool, warn: Callable[[str], None], *, cache: bool = True) -> "GraphAdapter":
+    """Return a graph. ``warn`` receives messages about values that were changed during loading. Raises ``AdapterError``.
+
+    See ``open_graph`` for ``cache``.
+    """
+    found = open_graph(source, raw, cache=cache)
+    for note in found.report.notes:
+        warn(note)
     for line in found.report.messages:
         warn(f"graph {source}: {line}")
     return found.adapter
 
 
 def schema_document(schema: "Schema") -> dict[str, Any]:
-    """Return a schema as JSON. Attributes are lists in the order of the graph; each frequent value is ``{"value", "count"}``."""
+    """Return a schema as JSON. Attributes are listed in the graph's order; each frequent value is ``{"value", "count"}``."""
 
     def attributes(known: "Mapping[str, Attribute]") -> list[dict[str, Any]]:
         return [
@@ -199,8 +243,10 @@ def schema_document(schema: "Schema") -> dict[str, Any]:
             for found in known.values()
         ]
 
+    document = asdict(schema, recurse=False)
+    del document["all_ids"]
     return {
-        **asdict(schema, recurse=False),
+        **document,
         "labels": dict(schema.labels),
         "relations": dict(schema.relations),
         "node_attributes": attributes(schema.node_attributes),

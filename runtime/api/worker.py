@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 async def run_in_worker(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], cancel: asyncio.Event) -> T:
-    """Run the coroutine from ``work`` in a separate event loop; return its result, or raise its exception.
+    """Run the coroutine that ``work`` returns in a separate event loop; return its result, or raise its exception.
 
     ``work`` receives an event of the separate loop, which is set when ``cancel`` is set. If the caller is cancelled, the work is
     cancelled too; ``CancelledError`` is re-raised after the work has ended.
@@ -84,6 +84,13 @@ class CrossLoopClient(Layer):
                     loop.call_soon_threadsafe(notify, notice)
 
             options["notify"] = forward
+        if (on_delta := options.get("on_delta")) is not None:
+
+            def forward_delta(text: str) -> None:
+                with contextlib.suppress(RuntimeError):
+                    loop.call_soon_threadsafe(on_delta, text)
+
+            options["on_delta"] = forward_delta
         answer = asyncio.run_coroutine_threadsafe(self._inner.generate(prompt, **options), self._home)
         return await asyncio.wrap_future(answer)
 

@@ -2,22 +2,24 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from ...adapters.chunk_texts import open_chunks
-from ...adapters.graph import AdapterError, GraphAdapter
+from ...adapters.graph import AdapterError, GraphAdapter, Item
 from ...adapters.llm import LLMError
 from ...adapters.state import Declaration, Snapshot, StateError, StateStore, StoreError
 from ...lang.catalogue.schema import Attribute, Schema
 from ...lang.diagnostic import printable
 from ..events import Events
 from ..gasl.surroundings import origins, same_name, told_of_findings
-from ..models.factory import named_graphs, open_graph, open_state
+from ..models.factory import graph_in_folder, is_graph_file, named_graphs, open_graph, open_state
 
 if TYPE_CHECKING:
     from ...adapters.llm import LLM
@@ -26,16 +28,17 @@ if TYPE_CHECKING:
     from ..gasl import GASLExecutor
     from ..gasl.records import ContextStore
     from ..lwt.operations.operation import Workshop
+    from ..models.distributed_client import CallWorkers
 
 __all__ = [
     "AdapterError", "Attribute", "Chunks", "Declaration", "EmptyFolderName", "GraphAdapter", "GraphMissing", "LLMError", "Models",
     "OpeningCallbacks", "OpeningCancelled", "OtherGraph", "Schema", "Snapshot", "StateError", "StateStore", "StoreError",
-    "Workspace", "WorkspaceOptions", "chunks_of", "close_models", "graph_of", "knowledge_of_graph",
-    "knowledge_of_state", "named_graphs", "open_workspace", "raw_of", "same_name", "texts_of",
+    "Workspace", "WorkspaceOptions", "chunks_of", "close_models", "example_command", "graph_in_folder", "graph_of", "is_graph_file",
+    "knowledge_of_graph", "knowledge_of_state", "named_graphs", "open_workspace", "raw_of", "same_name", "texts_of",
 ]  # fmt: skip
 
 Texts: TypeAlias = Callable[[str], str | None]
-"""A function that takes the id of a chunk and returns its text; None if there is none."""
+"""A function that takes the id of a chunk and returns the text of the chunk; None if the text is missing."""
 Chunks: TypeAlias = Mapping[str, str] | Texts | str | Path
 """The source of chunk texts: a mapping from ids to texts, a function, or a file with ``{id: text}``."""
 
@@ -44,10 +47,11 @@ Chunks: TypeAlias = Mapping[str, str] | Texts | str | Path
 class WorkspaceOptions:
     """Describes the workspace to open. If ``graph`` or ``chunks`` is None, the graph or file that the state records is used.
 
-    ``graph``: a file, ``nx:NAME``, a networkx graph or an adapter; ``name`` is the name of a graph that is not given as text.
-    ``state``: a folder (created if it is missing), a ``state.json``, or an open store; None keeps the state in memory. ``query`` is
-    saved in the state. ``force``: use a state whose findings come from another graph. ``raw`` and ``strict`` apply to loading the
-    graph, ``durability`` to writing the state; ``params`` is saved with the graph's name. ``read_only``: nothing is written.
+    ``graph``: a file, ``nx:NAME``, the URL of a graph database, a networkx graph or an adapter; ``name`` is the name of a graph given
+    as an object. ``state``: a folder (created if it is missing), a ``state.json``, or an open store; None keeps the state in memory.
+    ``query`` is saved in the state. ``force`` allows a state whose findings come from another graph. ``raw`` and ``strict`` apply to
+    loading the graph, ``durability`` to writing the state; ``params`` is saved with the graph's name. If ``read_only`` is true,
+    nothing is written. If ``cache`` is true, a large graph file may be opened from its prepared copy, and a copy is kept.
     """
 
     graph: Any = None
@@ -61,6 +65,7 @@ class WorkspaceOptions:
     strict: bool = False
     durability: Literal["command", "plan"] = "command"
     params: Mapping[str, Any] = field(factory=dict)
+    cache: bool = True
 
 
 def _ledger() -> "Ledger":
@@ -71,12 +76,20 @@ def _ledger() -> "Ledger":
 
 @frozen
 class Models:
-    """The clients of models. ``spec`` is the spec of the default client, "" if it has none; ``ledger`` is the budget of all clients."""
+    """The clients of models. ``spec`` is the spec of the default client, "" if unknown; ``ledger`` is the budget of all clients.
+
+    ``workers`` make the calls of the clients (None: this process makes them).
+    """
 
     spec: str = ""
     default: Any = None
     named: "Mapping[str, LLM]" = field(factory=dict)
     ledger: "Ledger" = field(factory=_ledger)
+    workers: "CallWorkers | None" = None
+
+    def passed_on(self, max_concurrency: int) -> int:
+        """Return the number of calls that a run should pass on at the same time. With workers, more than they make at once."""
+        return max_concurrency if self.workers is None else self.workers.window
 
 
 async def close_models(models: Models) -> None:
@@ -99,7 +112,7 @@ def raw_of(state: Mapping[str, Any]) -> bool:
 
 
 def chunks_of(state: Mapping[str, Any]) -> str | None:
-    """Return the chunks file that a state object names, for snippets of evidence."""
+    """Return the name of the file of chunk texts that a state object records; None if it records none."""
     params = _adapter(state).get("params")
     return _text(params.get("chunks")) if isinstance(params, Mapping) else None
 
@@ -118,7 +131,7 @@ def _text(path: Any) -> str | None:
 
 
 class OtherGraph(StoreError):
-    """The findings in the state come from another graph, and ``force`` was not set."""
+    """Raised if the findings in the state come from another graph and ``force`` is not set."""
 
     def __str__(self) -> str:
         """Return the message with the hint, because Python shows only this text."""
@@ -126,34 +139,37 @@ class OtherGraph(StoreError):
 
 
 class EmptyFolderName(StoreError):
-    """The name of the state's folder is empty, for example because a variable in a shell script is empty."""
+    """Raised if the name of the state's folder is empty, for example because a variable in a shell script is empty."""
 
 
 class GraphMissing(AdapterError):
-    """A graph is needed, but neither the user nor the state names one."""
+    """Raised if a graph is needed, but neither the user nor the state names a graph."""
 
 
 class OpeningCancelled(Exception):
-    """The caller no longer waits for the workspace. Everything that was opened has been closed."""
+    """Raised if the caller no longer waits for the workspace. All opened parts have then been closed."""
 
 
 @frozen
 class OpeningCallbacks:
     """Functions that are called during the opening. ``warn`` receives warnings, ``announce`` a message before a slow operation.
 
-    ``cancelled`` returns whether the caller has stopped waiting; it may be called from another thread.
+    ``progress`` receives the number of bytes read and the size of the graph's file. ``cancelled`` returns whether the caller has stopped
+    waiting; it may be called from another thread.
     """
 
     warn: Callable[[str], None] = lambda text: None
     announce: Callable[[str], None] = lambda text: None
     cancelled: Callable[[], bool] = lambda: False
+    progress: Callable[[int, int], None] = lambda done, total: None
 
 
 @define(eq=False)
 class Workspace:
     """An open workspace. ``adapter`` is None without a graph; ``graph`` is the graph's name, "" without a graph.
 
-    ``is_borrowed``: the state belongs to the caller, who closes it.
+    If ``is_borrowed`` is true, the state belongs to the caller, who closes it. If ``closes_graph`` is true, the graph was
+    opened for this workspace, and is closed with it.
     """
 
     adapter: GraphAdapter | None
@@ -162,19 +178,24 @@ class Workspace:
     chunks: Texts | None
     models: Models
     is_borrowed: bool = False
+    closes_graph: bool = field(default=False, kw_only=True)
     events: Events = field(factory=Events, kw_only=True)
 
     async def schema(self) -> Schema | None:
-        """Return the graph's schema; None without a graph. It is computed once, in a thread; for a large graph this takes seconds."""
+        """Return the graph's schema; None without a graph.
+
+        The schema is computed once, in a thread, because this takes seconds for a large graph.
+        """
         adapter = self.adapter
         return None if adapter is None else await asyncio.to_thread(lambda: adapter.schema)
 
     def executor(
         self, context: "ContextStore | None" = None, state: StateStore | None = None, **options: Any
     ) -> "GASLExecutor":
-        """Return an executor of GASL on the graph and the models. ``state`` defaults to the workspace's state.
+        """Return a GASL executor that uses the workspace's graph and models. ``state`` defaults to the workspace's state.
 
-        The workspace must have a graph. ``options`` replace the models and events, or are further options of the executor.
+        The workspace must have a graph. ``options`` are options of the executor; they override the workspace's models and
+        events.
         """
         from ..gasl import GASLExecutor
 
@@ -191,9 +212,13 @@ class Workspace:
         return Workshop(lambda kept, context: self.executor(context, kept, **options), state or self.state, run_id)
 
     def close(self) -> None:
-        """Close the state, if it was opened here."""
-        if not self.is_borrowed:
-            self.state.close()
+        """Close the state, unless it is borrowed, and a database that was opened for this workspace."""
+        try:
+            if self.closes_graph:
+                _close_graph(self.adapter)
+        finally:
+            if not self.is_borrowed:
+                self.state.close()
 
     async def aclose(self) -> None:
         """Close the models, then the state, so that pending notes are written."""
@@ -208,11 +233,12 @@ def open_workspace(
     *,
     needs_graph: bool = False,
 ) -> Workspace:
-    """Open all parts of the workspace; if one fails, none stays open. ``models`` creates the clients after the graph is loaded.
+    """Open all parts of the workspace; if one part fails, all parts are closed. ``models`` creates the clients after the graph is loaded.
 
-    An existing state folder is locked before the graph is loaded, because loading may take a while. A missing folder is created after
-    all other parts are open. Nothing is written before it is certain that the state's findings come from this graph. With ``force``,
-    the findings are recorded as those of the other graph until a command changes them.
+    An existing state folder is locked before the graph is loaded, because loading may take a while. A missing folder is created
+    after all other parts are open. Nothing is written before the check that the state's findings come from this graph. With
+    ``force``, findings of another graph are accepted; they stay recorded as findings of the other graph until a command changes
+    them.
 
     Raises ``OtherGraph``, ``EmptyFolderName``, ``GraphMissing``, ``OpeningCancelled``, ``AdapterError``, ``StoreError``, and the
     exceptions raised by ``models``.
@@ -221,26 +247,35 @@ def open_workspace(
     place = options.state
     if place == "":
         raise EmptyFolderName(
-            "the state's folder is empty", hint="state takes a folder, . is the current one; None keeps it in memory"
+            "the name of the state's folder is empty",
+            hint="give a folder (. is the current one), or None for a state in memory",
         )
     if place is not None and not isinstance(place, str | Path):
         adapter = None if options.graph is None else _graph(options.graph, options, callbacks, options.raw)
-        return Workspace(
-            adapter, _name(options.graph, options.name), place, texts_of(options.chunks), models(), is_borrowed=True
-        )
+        closes = not _is_adapter(options.graph)
+        try:
+            return Workspace(
+                adapter, _name(options.graph, options.name), place, texts_of(options.chunks), models(),
+                is_borrowed=True, closes_graph=closes,
+            )  # fmt: skip
+        except BaseException:
+            _close_graph(adapter if closes else None)
+            raise
     read_only = options.read_only and place is not None
     begin = partial(open_state, place, durability=options.durability, read_only=read_only)
     state = begin() if read_only or place is None or os.path.exists(place) else None
+    adapter, closes = None, False
     try:
         kept = {} if state is None else state.replay_info()
         source = options.graph if options.graph is not None else graph_of(kept)
         texts = options.chunks if options.chunks is not None else chunks_of(kept)
         name = _name(source, options.name)
         if source is None and needs_graph:
-            raise GraphMissing("there is no graph")
-        # A graph that the state records is loaded in the same way as for the state's findings.
+            raise GraphMissing("the graph is missing")
+        # A graph that the state records is loaded with the recorded ``raw`` setting.
         raw = options.raw or (options.graph is None and raw_of(kept))
         adapter = None if source is None else _graph(source, options, callbacks, raw)
+        closes = not _is_adapter(source)
         if callbacks.cancelled():
             raise OpeningCancelled
         opened_models = models()
@@ -258,16 +293,28 @@ def open_workspace(
             made_with = config.pop("adapter", None) if stays else config.get("adapter")
             state.configure(query=options.query or None, config=config, source=made_with)
     except BaseException:
+        _close_graph(adapter if closes else None)
         if state is not None:
             state.close()
         raise
-    return Workspace(adapter, name, state, chunks, opened_models)
+    return Workspace(adapter, name, state, chunks, opened_models, closes_graph=closes)
+
+
+def _is_adapter(source: Any) -> bool:
+    return hasattr(source, "find_nodes") and hasattr(source, "explain")
+
+
+def _close_graph(adapter: GraphAdapter | None) -> None:
+    """Close the graph, if it is a database."""
+    close = getattr(adapter, "close", None)
+    if close is not None:
+        close()
 
 
 def _findings_of_another(
     options: WorkspaceOptions, state: StateStore, adapter: GraphAdapter, name: str, callbacks: OpeningCallbacks
 ) -> bool:
-    """Return whether the state's findings come from another graph. If they do, warn, or raise ``OtherGraph`` without ``force``."""
+    """Return whether the state's findings come from another graph. If so, warn; without ``force``, raise ``OtherGraph``."""
     made = origins(state)
     if not made:
         return False
@@ -284,7 +331,10 @@ def _findings_of_another(
 
 
 def texts_of(chunks: Chunks | None) -> Texts | None:
-    """Return a function that returns texts by chunk id; None without ``chunks``. A file is opened. Raises ``AdapterError``."""
+    """Return a function that maps chunk ids to texts; None without ``chunks``.
+
+    If ``chunks`` is a file, it is opened. Raises ``AdapterError``.
+    """
     if isinstance(chunks, str | Path):
         return open_chunks(chunks)
     return chunks.get if isinstance(chunks, Mapping) else chunks
@@ -301,12 +351,18 @@ _SLOW = 4 << 20
 
 
 def _graph(source: Any, options: WorkspaceOptions, callbacks: OpeningCallbacks, raw: bool) -> GraphAdapter:
-    if hasattr(source, "find_nodes") and hasattr(source, "explain"):
+    if _is_adapter(source):
         adapter: GraphAdapter = source
         return adapter
-    if isinstance(source, str | Path) and os.path.isfile(source) and (size := os.path.getsize(source)) > _SLOW:
-        callbacks.announce(f"reading {printable(str(source))} ({size / 1e6:,.0f} MB)")
-    loaded = open_graph(source, raw=raw, strict=options.strict)
+
+    def read(done: int, total: int) -> None:
+        if not done and total > _SLOW:
+            callbacks.announce(f"reading {printable(str(source))} ({total / 1e6:,.0f} MB)")
+        callbacks.progress(done, total)
+
+    loaded = open_graph(source, raw=raw, strict=options.strict, cache=options.cache, progress=read)
+    for note in loaded.report.notes:
+        callbacks.warn(printable(note))
     for line in loaded.report.messages:
         callbacks.warn(f"graph {printable(str(loaded.report.source))}: {printable(line)}")
     return loaded.adapter
@@ -320,7 +376,9 @@ def _config(
     if source is not None:
         place = {"path": name} if isinstance(source, str | Path) else {"name": name} if name else {}
         files = {"chunks": str(texts)} if isinstance(texts, str | Path) else {}
-        config["adapter"] = {"type": "networkx", **place, "params": {**params, **files}}
+        named = isinstance(source, str) and not is_graph_file(source) and not source.startswith("nx:")
+        kind = str(source).partition(":")[0] if named else "networkx"
+        config["adapter"] = {"type": kind, **place, "params": {**params, **files}}
     if spec:
         scheme, colon, _ = spec.partition(":")
         provider = {"provider": scheme} if colon or scheme == "local" else {}  # a custom client has no provider
@@ -334,7 +392,13 @@ def _config(
 def knowledge_of_graph(source: str) -> dict[str, Any]:
     """Return the schema and the measures of a graph, as arguments of ``Known``. Raises ``AdapterError`` and ``OSError``."""
     adapter = open_graph(source).adapter
-    return {"schema": adapter.schema, "measures": tuple(adapter.measures)}
+    try:
+        schema = adapter.schema
+        if hasattr(adapter, "close"):  # a closed database can't be asked for ids
+            schema = evolve(schema, all_ids=None)
+        return {"schema": schema, "measures": tuple(adapter.measures)}
+    finally:
+        _close_graph(adapter)
 
 
 def knowledge_of_state(folder: str) -> "tuple[dict[str, StateKey], str | None]":
@@ -349,3 +413,50 @@ def knowledge_of_state(folder: str) -> "tuple[dict[str, StateKey], str | None]":
         return keys, graph_of(store.replay_info() or {})
     finally:
         store.close()
+
+
+# The command that the greeting of a session suggests.
+
+_SAMPLE = 200
+"""Number of nodes that are examined to find an attribute for the suggested command."""
+_MOST_KINDS = 20
+_LONGEST = 40
+_TELLING = re.compile(r"(?:\A|_)(?:type|kind|label|labels|category|class|group)\Z", re.IGNORECASE)
+"""Names of attributes whose value is usually the type of a node."""
+
+
+def example_command(adapter: GraphAdapter | None) -> str:
+    """Return an example command for this graph. If the first nodes have kinds, the command selects the nodes of the most frequent kind."""
+    if adapter is None:
+        return "sum(n * n for n in [1, 2, 3])"
+    try:
+        kind = _kind(list(adapter.nodes(None, limit=_SAMPLE).items))
+    except AdapterError:
+        kind = None
+    where = "" if kind is None else f'WHERE {kind[0]} = "{kind[1]}" '
+    return f"FIND nodes {where}ORDER BY degree DESC LIMIT 10 AS hubs"
+
+
+def _kind(nodes: list[Item]) -> tuple[str, str] | None:
+    """Return the attribute that holds the types of nodes, and its most frequent value; None if there is no such attribute."""
+    from ...lang.parse.gasl import parse_gasl
+
+    seen: dict[str, Counter[str]] = {}
+    for node in nodes:
+        for name, value in node.items():
+            if name != "id" and isinstance(value, str):
+                seen.setdefault(name, Counter())[value] += 1
+    for name, counts in sorted(_telling(seen, len(nodes)), key=lambda pair: _TELLING.search(pair[0]) is None):
+        value = counts.most_common(1)[0][0]
+        command = f'FIND nodes WHERE {name} = "{value}" AS hubs'
+        # Skip names and values that need special quoting, because they make a poor first example.
+        if re.fullmatch(r"[\w .,-]+", value) and len(value) <= _LONGEST and not parse_gasl(command).diagnostics:
+            return name, value
+    return None
+
+
+def _telling(seen: dict[str, Counter[str]], nodes: int) -> Iterator[tuple[str, Counter[str]]]:
+    """Yield the attributes that at least half of the nodes have, and that have more than one but few distinct values."""
+    for name, counts in seen.items():
+        if 2 * counts.total() >= nodes and 1 < len(counts) <= min(_MOST_KINDS, nodes // 3):
+            yield name, counts

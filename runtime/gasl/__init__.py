@@ -1,4 +1,4 @@
-"""Runs GASL commands and plans in order and records the results."""
+"""Runs GASL commands and plans in order, and records the results."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,7 @@
-"""Runs ``TRY ... CATCH ANY ... FINALLY ... END``: a block whose state changes are all applied, or none of them. Also ON and BRANCH.
+"""Runs ``TRY ... CATCH ANY ... FINALLY ... END``: a block whose state changes are applied together or not at all.
 
-A failure rolls the state back to the start of the block. Bound variables stay bound, because variables last for the whole plan and
-CATCH may read them. Nothing is committed before the outermost block ends.
+Also runs ON and BRANCH. A failure rolls the state back to the start of the block. Bound variables stay bound, because variables
+last for the complete plan and CATCH may read them. Nothing is committed before the outermost block ends.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Protocol
 import attrs
 from attrs import frozen
 
-from ...lang.evaluate.conditions import matches
+from ...lang.evaluate.conditions import counted, matches
 from ...lang.trees.gasl import Branch, Command, Item, On, OnStatus, Statement, Try
 from .commands.bindings import bound
 from .dispatcher import failure, incomplete_sources, resting_on
@@ -30,13 +30,16 @@ class Ran:
 
 
 class Parts(Protocol):
-    """A running plan as its compound commands use it. ``statuses`` maps each variable to the status of its last producer."""
+    """The interface of a running plan that its compound commands use.
+
+    ``statuses`` maps each variable to the status of the command that last produced it.
+    """
 
     session: Session
     statuses: dict[str, Status]
 
     async def sequence(self, items: Sequence[Item], place: Place, first: int) -> Ran:
-        """Run the statements of a block as parts of ``place``, numbered from ``first``. Every failure stops a block."""
+        """Run the statements of a block as parts of the command at ``place``, numbered from ``first``. Every failure stops a block."""
         ...
 
     async def part(self, command: Command, place: Place, number: int) -> ExecutionRecord:
@@ -90,7 +93,7 @@ def _rolled_back(records: Sequence[ExecutionRecord]) -> list[ExecutionRecord]:
 
 @contextmanager
 def _error_variable(context: ContextStore, failed: ExecutionRecord) -> Iterator[None]:
-    """Bind the caught error, and restore the previous binding afterwards."""
+    """Bind the caught error to the variable ``error``, and restore the variable's previous binding afterwards."""
     before = context.value(_ERROR)
     culprit = _culprit(failed)
     message = (culprit.error or {}).get("message", "") or culprit.status
@@ -114,7 +117,7 @@ def _culprit(record: ExecutionRecord) -> ExecutionRecord:
 def _result(
     failed: ExecutionRecord | None, caught: ExecutionRecord | None, records: Sequence[ExecutionRecord]
 ) -> ExecutionResult:
-    """Return the result of the block: the failure, else partial if a command that was not rolled back is partial, else success."""
+    """Return the block's result: a failure, or partial if a command that was not rolled back is partial, or success."""
     summary: dict[str, object] = {}
     if failed is not None and failed.summary.get("asserted") is False:
         summary["asserted"] = False
@@ -160,7 +163,7 @@ def handles(following: Sequence[Statement], record: ExecutionRecord) -> bool:
 
 
 async def run_on(flow: Parts, command: On, place: Place) -> Outcome:
-    """Run the command after THEN if the variable's last producer ended with this status. The test is made only once, here."""
+    """Run the command after THEN if the variable's last producer ended with ON's status. The status is tested only once."""
     status = flow.statuses.get(command.source.text)
     if status not in _NAMED[command.status]:
         said = {"taken": False, "was": status} if status else {"taken": False}
@@ -169,14 +172,20 @@ async def run_on(flow: Parts, command: On, place: Place) -> Outcome:
 
 
 async def run_branch(flow: Parts, command: Branch, place: Place) -> Outcome:
-    """Run the command after THEN if the condition is true; if it is false or unknown, run the command after ELSE."""
+    """Run the command after THEN if the condition is true, and the command after ELSE if the condition is false or unknown."""
     try:
         condition = bound(command.condition, flow.session)
-        answer = None if condition is None else matches(condition, {})
+        with counted() as tally:
+            answer = None if condition is None else matches(condition, {})
     except Exception as error:  # if the condition can't be evaluated, BRANCH fails
         return failure(error, flow.session), (), None
     sources = incomplete_sources(command, flow.session)
-    said = {"condition": answer, "taken": "THEN" if answer else "ELSE" if command.otherwise is not None else None}
+    said: dict[str, object] = {
+        "condition": answer,
+        "taken": "THEN" if answer else "ELSE" if command.otherwise is not None else None,
+    }
+    if tally.mismatched:
+        said["mismatched"] = dict(tally.mismatched)
     chosen = command.then if answer else command.otherwise
     if chosen is None:
         return resting_on(ExecutionResult(summary=said), sources), (), None
@@ -192,7 +201,7 @@ def _result_of_part(record: ExecutionRecord, said: Mapping[str, object]) -> Outc
     """Convert the record of the executed command to the result of the ON or BRANCH that ran it."""
     error = record.error or {}
     result = ExecutionResult(
-        record.status, None if record.value is None else Value(record.value), record.metrics.get("count"),
+        record.status, None if record.held is None else Value(record.held), record.metrics.get("count"),
         summary={**said, **record.summary}, message=error.get("message", ""), hint=error.get("hint", ""),
         caps_hit=tuple(record.metrics.get("caps_hit", ())), incomplete_from=tuple(record.metrics.get("incomplete_from", ())),
     )  # fmt: skip

@@ -1,15 +1,16 @@
-"""Calls the runner of a command, maps exceptions to statuses, and runs EXPLAIN. See ``docs/design/gasl.md#execution``."""
+"""Calls the runner of a command, binds its value, and maps exceptions to statuses. See ``docs/design/gasl.md#execution``."""
 
-import asyncio
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from time import monotonic
 
 from attrs import evolve, field, frozen
 
 from ...adapters.graph import AdapterError
 from ...adapters.llm import BudgetExceeded, LLMError
 from ...adapters.state import StateError, StoreError
-from ...lang.evaluate.conditions import ConditionError, Unbound
+from ...lang.evaluate.conditions import ConditionError, Tally, Unbound, counted
+from ...lang.linter.gasl.contents import UNKNOWN, Contents, contents_of
 from ...lang.trees import walk
 from ...lang.trees.conditions import Variable
 from ...lang.trees.gasl import (
@@ -18,24 +19,19 @@ from ...lang.trees.gasl import (
     Branch,
     Classify,
     Command,
-    Explain,
-    Find,
-    FindPaths,
     Name,
-    On,
+    Param,
     Process,
     Require,
-    Statement,
-    Try,
     Update,
+    bound_variables,
 )  # fmt: skip
 from ..events import BudgetReached
 from ..excerpts import cut
 from .commands import RUNNERS
-from .commands.bindings import Refused, bound, rows_of
-from .commands.find import path_ends, shortest_bound
-from .commands.model_calls import batches, prompt_items
+from .commands.evidence import picked
 from .records import STOPPING, ExecutionResult, Runner, Session, Value
+from .relation import Relation, head_of
 
 _REASONS = 3
 """Maximum number of reasons in a message; the ``incomplete`` of the value has all reasons."""
@@ -51,26 +47,95 @@ class CommandDispatcher:
 
     async def dispatch(self, command: Command, session: Session) -> ExecutionResult:
         """Run ``command`` and bind its value to its variable. Failures are returned as results; only ``StoreError`` is raised."""
-        sources = incomplete_sources(command, session)  # determined first, as the command may rebind a name it reads
+        with _limited_source(command, session):
+            return await self._dispatch(command, session)
+
+    async def _dispatch(self, command: Command, session: Session) -> ExecutionResult:
+        # Determined first, as the command may rebind a name that it reads.
+        sources, made = incomplete_sources(command, session), _contents(command, session)
         runner = self.runners.get(type(command))
         if runner is None:
             result = _failed(f"{type(command).__name__} can't be run here")
         else:
-            result = await settled(runner(command, session), session)
-        into = getattr(command, "into", None)
+            with counted(None if isinstance(command, Analyze | Classify | Process) else _ending(session)) as tally:
+                result = await settled(runner(command, session), session)
+            result = with_mismatches(result, tally)
+        into = next(bound_variables(command), None)
         result = _with_reason(result, into.text if into is not None else "")
         if isinstance(command, Update) and result.status == "success":
             sources |= _incomplete_keys(command.key.text, session, sources)
         result = resting_on(result, sources, fails=isinstance(command, Assert))
         if into is not None and isinstance(result.value, Value) and result.status not in {*STOPPING, "cancelled"}:
-            session.context.set(into.text, result.value)
+            # PARAM recognises its own values by identity.
+            value = result.value if isinstance(command, Param) else evolve(result.value, contents=made)
+            session.context.set(into.text, value)
+        return _shown(result, into.text if into is not None else "", session)
+
+
+_GRACE = 0.5
+"""A command without a partial result ends this many seconds after ``timeout_s``; one with a partial result ends earlier."""
+
+
+def _ending(session: Session) -> Callable[[], None]:
+    """Return a function that raises ``TimeoutError`` if the command has to end because it timed out or was cancelled."""
+    seconds, cancel = session.caps.timeout_s, session.cancel
+    ends = monotonic() + seconds + _GRACE
+
+    def look() -> None:
+        if cancel is not None and cancel.is_set():
+            raise TimeoutError("the command was cancelled")
+        if monotonic() > ends:
+            raise TimeoutError(f"the command took longer than timeout_s ({seconds:g} s)")
+
+    return look
+
+
+def _contents(command: Command, session: Session) -> Contents:
+    """Return the linter's ``Contents`` of a command's result: its kind and its fields."""
+    names = [getattr(command, part, None) for part in ("source", "left", "right", "start", "end", "edges")]
+    sources = [session.context.contents(name.text) or UNKNOWN for name in names if isinstance(name, Name)]
+    return contents_of(command, sources, session.graph.schema)
+
+
+@contextmanager
+def _limited_source(command: Command, session: Session) -> Iterator[None]:
+    """Limit the items that UPDATE keeps, and that PROCESS and CLASSIFY send to a model, to the first ``max_results``.
+
+    While the command runs, the variable has only these items and is marked as incomplete.
+    """
+    most = session.caps.max_results
+    name = command.source.text if isinstance(command, Update | Process | Classify) else ""
+    value = session.context.value(name)
+    if value is None or not isinstance(value.held, list | Relation) or len(value.held) <= most:
+        yield
+        return
+    done = "kept" if isinstance(command, Update) else "sent to a model"
+    reason = f"only the first {most:,} of {value.count:,} items of {name} were {done}, limited by max_results"
+    cut = evolve(
+        value,
+        value=head_of(value.held, most),
+        evidence=picked(value, range(most)),
+        incomplete=(*value.incomplete, reason),
+    )
+    session.context.set(name, cut)
+    try:
+        yield
+    finally:
+        if session.context.value(name) is cut:
+            session.context.set(name, value)
+
+
+def with_mismatches(result: ExecutionResult, tally: Tally) -> ExecutionResult:
+    """Add to the summary, for each operation in a condition, the number of rows in which a value has the wrong type."""
+    if not tally.mismatched:
         return result
+    return evolve(result, summary={**result.summary, "mismatched": dict(tally.mismatched)})
 
 
 def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[str, ...]]:
-    """Return the incomplete variables (also in ``${...}``) and keys that a command itself reads, each with its reasons."""
+    """Return the incomplete variables (also those in ``${...}``) and keys that a command reads, each with its reasons."""
     sources = dict(session.resting)
-    if isinstance(command, Require):  # an incomplete value exists too
+    if isinstance(command, Require):  # an incomplete value still exists
         return sources
     into = getattr(command, "into", None)
     read = command.condition if isinstance(command, Branch) else command
@@ -85,7 +150,7 @@ def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[st
 
 
 def _incomplete_keys(key: str, session: Session, sources: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return the incomplete keys at or below ``key`` with their reasons; omit keys whose reasons are all in ``sources``."""
+    """Return the incomplete keys at or below ``key`` with their reasons. Omit keys whose reasons all occur in ``sources``."""
     snapshot = session.state.snapshot()
     if snapshot.kind(key) is None:
         return {}
@@ -94,8 +159,31 @@ def _incomplete_keys(key: str, session: Session, sources: Mapping[str, tuple[str
     return {name: reasons for name, reasons in held.items() if set(reasons) - known}
 
 
+def _shown(result: ExecutionResult, name: str, session: Session) -> ExecutionResult:
+    """If a result has more than ``max_results`` items, return it as ``partial``, because the record shows only the first items.
+
+    The variable has all items, so the results of later commands are not incomplete.
+    """
+    most, value = session.caps.max_results, result.value
+    if value is None or not isinstance(value.held, list | Relation) or value.count <= most or result.status in STOPPING:
+        return result
+    message = (
+        f"the record shows the first {most:,} of {value.count:,} items, limited by max_results; {name} has all of them"
+    )
+    return evolve(
+        result,
+        status="partial",
+        shown=most,
+        summary={**result.summary, "shown": most},
+        caps_hit=(*result.caps_hit, "max_results"),
+        message="; ".join(filter(None, (result.message, message))),
+        hint=result.hint
+        or f"later commands use all items of {name}; SET adapter.caps.max_results higher to show or keep more",
+    )
+
+
 def _with_reason(result: ExecutionResult, name: str) -> ExecutionResult:
-    """Add the reason of a partial result to its value's ``incomplete``; return other results unchanged."""
+    """Return a partial result with its reason added to the ``incomplete`` of its value. Return other results unchanged."""
     if result.status != "partial" or not isinstance(result.value, Value):
         return result
     cut_short = result.message.removesuffix("; there may be more")
@@ -114,7 +202,7 @@ def resting_on(
 ) -> ExecutionResult:
     """Return ``result`` as ``partial``, with the names and reasons of the incomplete ``sources`` that it depends on.
 
-    ``fails``: the command is an assertion; a failed assertion keeps its status, and only the names and reasons are added.
+    ``fails`` is true for an assertion: a failed assertion keeps its status, and only the names and reasons are added.
     """
     if not sources or result.status == "cancelled" or (result.status in STOPPING and not fails):
         return result
@@ -147,7 +235,7 @@ async def settled(work: Awaitable[ExecutionResult], session: Session) -> Executi
 
 
 def failure(error: Exception, session: Session) -> ExecutionResult:
-    """Return the result of a command that raised ``error``: status, message, hint, no traceback."""
+    """Return the result of a command that raised ``error``: status, message and hint, but no traceback."""
     match error:
         case Unbound():
             return ExecutionResult("binding_failure", message=error.message, hint=error.hint)
@@ -181,108 +269,3 @@ def failure(error: Exception, session: Session) -> ExecutionResult:
 
 def _failed(message: str, hint: str = "") -> ExecutionResult:
     return ExecutionResult("error", message=cut(message, _LONGEST), hint=cut(hint, _LONGEST))
-
-
-# ``EXPLAIN``: describes how a command would run: indexes, estimated rows and model calls. Runs nothing.
-
-_DEEPEST = 50
-
-
-async def explain(command: Command, session: Session) -> ExecutionResult:
-    """Return ``{"command", "how", "rows", "model_calls", "notes", "inside"?}``; ``rows`` is None if unknown.
-
-    ``model_calls`` counts one call for each batch or item, without repair calls. ``notes`` lists inputs of the command that
-    have no value yet.
-    """
-    described = await _explanation(command, session, 0)
-    return ExecutionResult(
-        value=Value(described), summary={"how": described["how"], "rows": described["rows"]}, used=described["how"]
-    )
-
-
-async def _explanation(command: Command, session: Session, depth: int) -> dict[str, Any]:
-    from ...lang.printer.gasl_printer import format_command
-
-    made: dict[str, Any] = {"command": format_command(command), "how": "", "rows": None, "model_calls": 0, "notes": []}
-    if depth > _DEEPEST:
-        return made | {"notes": [f"commands deeper than {_DEEPEST} levels are not explained"]}
-    try:
-        made |= await _estimate(command, session)
-    except Refused as refused:
-        made["notes"] = [refused.result.message]
-    except (Unbound, ConditionError, AdapterError) as error:
-        made["notes"] = [error.message]
-    inside = [await _explanation(inner, session, depth + 1) for inner in _inside(command)]
-    if inside:
-        made["inside"] = inside
-        made["model_calls"] = sum(each["model_calls"] for each in inside)
-    return made
-
-
-async def _estimate(command: Command, session: Session) -> dict[str, Any]:
-    graph = session.graph
-    match command:
-        case Find():
-            where = bound(command.where, session)
-            plan = await asyncio.to_thread(lambda: graph.explain(command.kind, where))
-            rows = plan.rows if command.limit is None else min(plan.rows, command.limit)
-            return {"how": plan.used, "rows": rows, "notes": list(plan.notes)}
-        case FindPaths():
-            return await _paths(command, session)
-        case Process():
-            rows = len(items := rows_of(command.source, session).items)
-            calls = len(await asyncio.to_thread(lambda: batches(prompt_items(items))))
-            return {"how": "a model, in batches", "rows": None, "model_calls": calls, "notes": [f"{rows:,} items"]}
-        case Classify():
-            rows = len(rows_of(command.source, session))
-            return {"how": "a model, an item at a time", "rows": rows, "model_calls": rows}
-        case Analyze():
-            kind = session.state.snapshot().kind(command.key.text)
-            notes = [] if kind else [f"{command.key.text} is not declared"]
-            return {"how": "a model, from a sample of the state", "rows": 1, "model_calls": 1, "notes": notes}
-        case Try() | On() | Branch() | Explain():
-            return {"how": "runs other commands"}
-    operands = [getattr(command, name, None) for name in ("source", "left", "right")]
-    sources = [operand.text for operand in operands if isinstance(operand, Name)]
-    counted = {name: value.count for name in sources if (value := session.context.value(name)) is not None}
-    notes = [f"{name} has {counted[name]:,} items" if name in counted else f"{name} has no value" for name in sources]
-    return {"how": "without a model", "notes": notes}
-
-
-async def _paths(command: FindPaths, session: Session) -> dict[str, Any]:
-    start, end = path_ends(command.start, session), path_ends(command.end, session)
-    via, where, caps = bound(command.via, session), bound(command.where, session), session.caps
-    length = command.max_length
-    if command.shortest:
-        length = shortest_bound(command, session)
-    elif length is not None:
-        length = min(length, session.ceiling.max_path_length)
-    plan = await asyncio.to_thread(
-        lambda: session.graph.explain(
-            "paths",
-            where,
-            starts=start,
-            ends=end,
-            via=via,
-            shortest=command.shortest,
-            limit=command.limit,
-            max_length=length,
-            caps=caps,
-        )
-    )
-    return {"how": plan.used, "rows": plan.rows, "notes": list(plan.notes)}
-
-
-def _inside(command: Command) -> Iterator[Command]:
-    match command:
-        case On():
-            yield command.then
-        case Branch():
-            yield command.then
-            if command.otherwise is not None:
-                yield command.otherwise
-        case Explain():
-            yield command.command
-        case Try():
-            for part in (command.body, command.caught or (), command.always or ()):
-                yield from (item.command for item in part if isinstance(item, Statement))

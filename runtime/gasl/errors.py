@@ -3,8 +3,8 @@
 ::
 
     ExecutionError                 the executor can't do the requested operation now
-    └── ParseError                 text that can't be read, or a program or plan with errors; see ``diagnostics``
-        └── PlanError              a rejected plan: no part of it was run
+    └── ParseError                 unreadable text, or a program or plan with errors; see ``diagnostics``
+        └── PlanError              a rejected plan; none of its commands was run
 
 ``ConditionError`` is in ``lang.evaluate``, ``AdapterError`` in ``adapters.graph``. A failing command raises nothing; its
 record has the error.
@@ -18,7 +18,7 @@ from ...lang.source import Source
 
 
 class ExecutionError(KnotworkError):
-    """The executor can't do the requested operation now. ``hint`` suggests a fix."""
+    """Raised if the executor can't do the requested operation now. ``hint`` suggests a fix."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class ExecutionError(KnotworkError):
 
 
 class ParseError(ExecutionError):
-    """Text with errors. ``diagnostics`` has at least one error; ``str`` shows the errors with their source lines."""
+    """Raised for a program or plan with errors. ``diagnostics`` has at least one error; ``str`` shows them with their source lines."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
         first = next((each for each in diagnostics if each.severity == "error"), None)
@@ -41,4 +41,4 @@ class ParseError(ExecutionError):
 
 
 class PlanError(ParseError):
-    """A plan that the check rejected. No part of the plan was run, and the plan is not in the history."""
+    """Raised for a plan that the check rejects. No part of the plan is run, and the plan is not in the history."""

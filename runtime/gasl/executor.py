@@ -19,11 +19,23 @@ from ...adapters.llm.middleware import Client, as_client
 from ...adapters.state import StateStore
 from ...lang.diagnostic import Diagnostic, all_as_json, has_errors
 from ...lang.parse.gasl import parse_command
-from ...lang.source import Source
-from ...lang.trees.gasl import Cancel, Program, bound_variables
+from ...lang.trees.gasl import (
+    Aggregate,
+    Cancel,
+    Command,
+    Count,
+    Join,
+    Program,
+    Rank,
+    Select,
+    SetOperation,
+    Unnest,
+    bound_variables,
+)
 from ..errors import short_repr
 from ..events import Events, PlanFinished, PlanStarted, Warned
 from ..excerpts import cut
+from .commands.parameters import give_parameters
 from .dispatcher import CommandDispatcher
 from .errors import ExecutionError, PlanError
 from .flow import Flow, watched
@@ -37,7 +49,7 @@ _COMPLETE = "COMPLETE:"
 
 
 def answer_of(said: Any) -> str | None:
-    """Return the answer in ``COMPLETE: answer`` (also in a fence) or ``{"complete": "answer"}``; None for any other value."""
+    """Return the answer in ``COMPLETE: answer`` (also in a fence) or ``{"complete": "answer"}``. Return None for any other value."""
     if isinstance(said, str):
         bare = unfenced(said.strip()).strip()
         if bare.startswith(_COMPLETE):
@@ -54,7 +66,7 @@ def answer_of(said: Any) -> str | None:
 
 
 def plan_of(said: Any) -> Any:
-    """Return a list of commands as a plan, and any other value unchanged."""
+    """Convert a list of commands to a plan. Return any other value unchanged."""
     if isinstance(said, list | tuple):
         return {"plan_id": str(uuid4()), "why": "no reason was given", "commands": list(said)}
     return said
@@ -64,15 +76,24 @@ def plan_of(said: Any) -> Any:
 
 _STATUSES: Mapping[str, Status] = {
     **dict.fromkeys(("GASL050", "GASL051", "GASL055"), "binding_failure"),
-    **dict.fromkeys(("GASL056", "GASL057", "GASL058", "GASL059", "GASL073"), "schema_mismatch"),
+    **dict.fromkeys(
+        ("GASL056", "GASL057", "GASL058", "GASL059", "GASL069", "GASL073", "GASL089", "GASL092", "GASL094", "GASL096"),
+        "schema_mismatch",
+    ),
 }
 """Maps the code of a rule to the status of a command that the rule rejects; "error" for other codes."""
 
 
-def refusal(diagnostics: Sequence[Diagnostic], source: Source) -> ExecutionResult:
+_OF_ROWS = (Select, Unnest, Count, Aggregate, Rank, Join, SetOperation)
+"""Commands on the items of variables. For a field that no item can have, the status is schema_mismatch."""
+
+
+def refusal(diagnostics: Sequence[Diagnostic], command: Command | None) -> ExecutionResult:
     """Return the result of a command that was not run: the first error with its hints."""
     first = next(d for d in diagnostics if d.severity == "error")
     status = _STATUSES.get(first.code, "error")
+    if first.code == "GASL070" and isinstance(command, _OF_ROWS):
+        status = "schema_mismatch"
     return ExecutionResult(status, message=first.message, hint="; ".join(first.hints), diagnostic=first)
 
 
@@ -99,16 +120,19 @@ Step = Callable[["GASLExecutor", Sequence[ExecutionRecord]], "str | Mapping[str,
 
 _WITH_VALUES = 50
 """Number of latest records in ``command_history`` that keep their values."""
-_OF_PROGRAMS = frozenset({"GASL053"})
-"""Rules that do not apply to commands that are sent one by one, because an ON is then separate from its command."""
+_OF_PROGRAMS = frozenset({"GASL053", "GASL088"})
+"""Rules about several commands. They do not apply to commands that are sent one by one.
+
+An ON is then sent separately from its command, and a parameter separately from the commands that read it.
+"""
 
 
 class GASLExecutor:
-    """Run commands and plans one at a time, keep their records, and commit each command to the state.
+    """Runs commands and plans one at a time, keeps their records, and commits each command to the state.
 
-    The first four arguments may be positional. ``context`` has the initial variables of every plan. ``models`` are the
-    clients that ``SET llm.model`` may name. ``caps`` are the initial caps of a plan, ``ceiling`` the maximum that SET may
-    set. ``options`` are passed to the model with every call. ``chunks`` returns a chunk's text by its id. ``owned`` are
+    The first four arguments may be positional. ``context`` has the initial variables of every plan. ``models`` are the clients
+    that ``SET llm.model`` may name. ``caps`` are the initial caps of a plan, and ``ceiling`` has the maximum values that SET
+    may set. ``options`` are passed to the model with every call. ``chunks`` maps the id of a chunk to its text. ``owned`` are
     clients that the executor closes. An executor runs only one command or plan at a time.
 
     Variables and settings last for one plan. ``execute_one`` uses the variables and settings of the last plan; commands executed
@@ -186,7 +210,7 @@ class GASLExecutor:
     def checks(self, program: Program, *, alone: bool = False) -> list[Diagnostic]:
         """Return the diagnostics of a program for the current graph, state, variables and ceiling.
 
-        ``alone``: the program is a single command; further commands are sent separately.
+        If ``alone``, the program is a single command, and further commands are sent separately.
         """
         flow = self._flow
         found = faults_of(program, flow.session, (*self.context.names(), *flow.statuses))
@@ -225,14 +249,15 @@ class GASLExecutor:
             flow.source = program.source
             found = self.checks(program, alone=True)
             if statement is None or has_errors(found):
-                return self._refused(refusal(found, program.source), command_str, because, program)
+                command = None if statement is None else statement.command
+                return self._refused(refusal(found, command), command_str, because, program)
             self._remark(found)
             record = await flow.run_one(statement.command, command_str, because)
             self._keep(record)
         return record
 
     def _refused(self, result: ExecutionResult, text: str, why: str | None, program: Program) -> ExecutionRecord:
-        """Record a command that can't be run in the history, but not in ``replay``, because nothing was run."""
+        """Record a rejected command in the history. It is not recorded in ``replay``, because nothing was run."""
         flow = self._flow
         place = Place(flow.session.plan_id, self._next_step(), "", text, why)
         record = recorded(place, Clock.start(), result, program.source, variable=produced(program))
@@ -241,7 +266,7 @@ class GASLExecutor:
         return record
 
     def _cancel(self, plan: str, text: str, why: str | None) -> ExecutionRecord:
-        """Cancel the running plan from another task. Only the plan's record shows this; the history has no entry for the call."""
+        """Cancel the running plan from another task. Only the plan's record shows the cancellation, not the history."""
         running = self._flow.session.plan_id
         if plan == running:
             self._flow.stop()
@@ -253,27 +278,33 @@ class GASLExecutor:
 
     # Plans
 
-    def run_plan(self, plan: Any) -> list[ExecutionRecord]:
+    def run_plan(self, plan: Any, *, params: Mapping[str, Any] | None = None) -> list[ExecutionRecord]:
         """Run a plan from synchronous code; see ``arun_plan``."""
-        return self._wait(lambda: self.arun_plan(plan), "arun_plan")
+        return self._wait(lambda: self.arun_plan(plan, params=params), "arun_plan")
 
-    async def arun_plan(self, plan: Any, *, cancel: asyncio.Event | None = None) -> list[ExecutionRecord]:
+    async def arun_plan(
+        self, plan: Any, *, params: Mapping[str, Any] | None = None, cancel: asyncio.Event | None = None
+    ) -> list[ExecutionRecord]:
         """Run a plan and return the records of its outermost level; ``plan_status`` gives their overall status.
 
-        ``plan`` is the plan object as a mapping, JSON text or a ``Plan``; or a program as text or a ``Program``; or a result
-        of ``prepare``. The whole plan is checked once, before it runs; if it has errors, ``PlanError`` is raised and nothing is run.
-        Setting ``cancel`` cancels the plan: the running command gets the status cancelled, committed changes stay. Raises
-        ``StoreError`` when the state can't be saved, and ``ExecutionError`` while the executor is running something else.
+        ``plan`` is a plan object (a mapping, JSON text or a ``Plan``), a program (text or a ``Program``), or a result of
+        ``prepare``. The complete plan is checked once, before it runs; if it has errors, ``PlanError`` is raised and nothing is
+        run. Setting ``cancel`` cancels the plan: the running command gets the status cancelled, committed changes stay.
+        ``params`` maps the names of the program's parameters (PARAM) to their values; if a parameter has no value, its PARAM
+        ends with ``binding_failure``, and no other command runs. Raises ``StoreError`` when the state can't be saved, and
+        ``ExecutionError`` for an unknown parameter and while the executor is running something else.
         """
         await self._load_schema()
         if self._busy:
             raise self._busy_error()
         fresh = self._begin("")
         ready = checked(plan, fresh.session)
+        give_parameters(ready.program, params or {}, fresh.session)
         flow = self._flow = fresh
         flow.session.plan_id = ready.plan_id
         flow.source = ready.program.source
         flow.stop_on_error, flow.continue_on_empty = ready.stop_on_error, ready.continue_on_empty
+        flow.empty_stops_blocks = ready.plan is None
         began, records = perf_counter(), list[ExecutionRecord]()
 
         def add_record(record: ExecutionRecord) -> None:
@@ -286,7 +317,7 @@ class GASLExecutor:
         try:
             async with self._running(flow, cancel):
                 await flow.run(ready.statements, ready.texts, ready.why, add_record)
-                self.state.sync()  # waits for the disk if the store defers this to the plan's end
+                self.state.sync()  # waits for disk writes that the store defers to the end of the plan
                 status = plan_status(records)
         finally:
             flow.emit(PlanFinished(ready.plan_id, status, perf_counter() - began))
@@ -299,17 +330,19 @@ class GASLExecutor:
         return self._wait(lambda: self.arun_until_complete(step_fn, most=most), "arun_until_complete")
 
     async def arun_until_complete(self, step_fn: Step, *, most: int = 100) -> str:
-        """Call ``step_fn`` and run what it returns, until it returns ``COMPLETE: answer``; return the answer.
+        """Repeatedly call ``step_fn`` and run the command or plan that it returns, until it returns ``COMPLETE: answer``.
+
+        Return the answer.
 
         See ``docs/design/loops.md#traversal``.
 
-        ``step_fn`` gets the executor and the records of the last step (empty at first). It returns a command, a plan (an
-        object, JSON text or a list of commands) or the end: ``COMPLETE: ...`` or ``{"complete": "..."}``. For a rejected
-        plan, the next call gets one record with the status error and all diagnostics. Raises ``ExecutionError`` after
-        ``most`` steps without an answer, and when a step closes the executor.
+        ``step_fn`` gets the executor and the records of the last step (empty at first). ``step_fn`` returns a command, a plan (an object,
+        JSON text or a list of commands), or the end: ``COMPLETE: ...`` or ``{"complete": "..."}``. For a rejected plan, the next call gets
+        one record with the status error and all diagnostics. Raises ``ExecutionError`` after ``most`` steps without an answer, and when a
+        step closes the executor.
         """
         if type(most) is not int or most < 1:
-            raise ExecutionError(f"most is a whole number of at least 1, not {short_repr(most)}")
+            raise ExecutionError(f"most must be a whole number of at least 1, not {short_repr(most)}")
         last: Sequence[ExecutionRecord] = ()
         for _ in range(most):
             self._stepping = True
@@ -379,18 +412,24 @@ class GASLExecutor:
         base = self._base
         variables = context if context is not None else self._given.copy()
         session = evolve(
-            base, context=variables, options=dict(base.options), plan_id=plan_id, label="", chosen=frozenset()
+            base,
+            context=variables,
+            options=dict(base.options),
+            plan_id=plan_id,
+            label="",
+            chosen=frozenset(),
+            declared={},
         )
         return Flow(session, self._dispatcher, self._next_step)
 
     async def _load_schema(self) -> None:
-        """Compute the graph's schema once, in a thread: a large graph takes seconds, in which the event loop must handle Ctrl-C."""
+        """Compute the graph's schema once, in a thread: a large graph takes seconds, and the event loop must handle Ctrl-C."""
         if not self._looked:
             await asyncio.to_thread(lambda: self.adapter.schema)
             self._looked = True
 
     def _next_step(self) -> int:
-        """Return the next command's number, which follows the last number in the history; other executors may have written to it."""
+        """Return the next command's number. It follows the last number in the history, to which other executors may add."""
         last = self.state.history[-1].get("step") if len(self.state.history) else 0
         if not isinstance(last, int):
             last = len(self.state.history) if self._steps is None else 0
@@ -399,7 +438,7 @@ class GASLExecutor:
         return self._steps
 
     def _keep(self, record: ExecutionRecord) -> None:
-        """Append a record to ``command_history``; drop the value of the record that is no longer among the last 50."""
+        """Append a record to ``command_history``. Only the last 50 records keep their values: drop the value of the record before them."""
         kept = self.command_history
         kept.append(record)
         if len(kept) > _WITH_VALUES:

@@ -22,6 +22,7 @@ from ...lang.trees.gasl import (
     Explain,
     Item,
     On,
+    Param,
     SetCommand,
     Statement,
     Try,
@@ -31,16 +32,17 @@ from ..events import CommandFinished, CommandStarted, Event, StateChanged, Warne
 from ..excerpts import storable
 from . import prepare
 from .blocks import Ran, handles, run_branch, run_on, run_try
-from .dispatcher import CommandDispatcher, explain, settled
+from .dispatcher import CommandDispatcher, settled
+from .explanation import explain
 from .record_writer import Clock, Place, recorded
-from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status, as_history
+from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status, as_history, unused_rows
 
 _GIVEN_ITEMS, _GIVEN_LENGTH = 1_000, 64_000
-"""Limits for the initial variables that the history saves: items per variable, and characters of all variables as JSON."""
+"""Limits of the initial variables in the history: items per variable, and characters of all variables as JSON."""
 _DEEPEST = 64
 """Maximum nesting depth of commands."""
 _AHEAD = 9
-"""Number of statements after a command that are searched for its ON commands; more than the number of ON statuses."""
+"""Number of statements after a command that are searched for its ON commands. It must be greater than the number of ON statuses."""
 _TOLD = 40
 """Maximum number of lines about loading the graph that the history saves."""
 _SIZES = 50
@@ -76,6 +78,7 @@ class Flow:
     cancelled: bool = False
     cancelled_by_task: bool = False
     begun: int = 0
+    empty_stops_blocks: bool = False
     interrupts: list[int] = field(factory=list)
     _task: "asyncio.Task[ExecutionResult] | None" = None
     _shields: int = 0
@@ -96,6 +99,8 @@ class Flow:
             done(record)
             if self._stops(record, statements[index + 1 : index + _AHEAD], block=False):
                 return
+            if isinstance(statement.command, Param) and not record.ok:  # in a plan without stop_on_error, too
+                return
 
     async def run_one(self, command: Command, text: str, why: str | None) -> ExecutionRecord:
         """Run one command of the outermost level, add it to the history and commit. Raises ``StoreError``."""
@@ -110,6 +115,8 @@ class Flow:
             state.back(mark)
             raise
         entry = as_history(record) | opening
+        if isinstance(command, Param) and record.ok:
+            entry |= _given_value(record.value)
         if self.interrupts:
             entry["interrupts"] = list(self.interrupts)
         after = state.hash
@@ -144,12 +151,14 @@ class Flow:
             raise
 
     def _plan_settings(self) -> dict[str, Any]:
-        """Prepare for a command of the outermost level; return the plan's settings for its first history entry, else nothing."""
+        """Prepare for a command of the outermost level. Return the plan's settings unless a history entry has them already."""
         self.begun, self.interrupts = 0, []
         if self._settings_noted:
             return {}
         self._settings_noted = True
         config = {"stop_on_error": self.stop_on_error, "continue_on_empty": self.continue_on_empty}
+        if self.empty_stops_blocks:
+            config["empty_stops_blocks"] = True
         plan = {**config, "graph": self.session.graph.schema.hash, **prepare.in_force(self.session)}
         if changed := list(getattr(self.session.graph, "told", ()))[:_TOLD]:
             plan["graph_read"] = changed  # columns that were changed when the graph was loaded
@@ -158,7 +167,7 @@ class Flow:
         return {"plan": plan | self._initial_variables()}
 
     def _initial_variables(self) -> dict[str, Any]:
-        """Return the plan's initial variables for a replay; only their names if the values are too large."""
+        """Return the plan's initial variables for a replay; if their values are too large, only their names."""
         context = self.session.context
         bound = {name: value for name in context.names() if (value := context.value(name)) is not None}
         values = {name: storable(value.value) for name, value in bound.items() if value.count <= _GIVEN_ITEMS}
@@ -171,7 +180,10 @@ class Flow:
     # All levels
 
     async def sequence(self, items: Sequence[Item], place: Place, first: int) -> Ran:
-        """Run the statements of a block as parts of ``place``, numbered from ``first``. Every failure stops a block."""
+        """Run the statements of a block as parts of the command at ``place``, numbered from ``first``.
+
+        A failure stops a block, and so does an empty result if ``empty_stops_blocks``.
+        """
         statements = [item for item in items if isinstance(item, Statement)]
         records: list[ExecutionRecord] = []
         for index, statement in enumerate(statements):
@@ -219,6 +231,8 @@ class Flow:
             self.statuses[variable] = result.status
         record = recorded(place, clock, result, self.source, variable=variable, nested=inner.nested)
         message = "" if inner.nested or record.error is None else str(record.error["message"])  # else already reported
+        if not inner.nested:
+            message = "; ".join(filter(None, (message, unused_rows(record.metrics))))
         self.emit(CommandFinished(place.plan_id, place.label, record.status, record.duration, result.count, message))
         return record
 
@@ -317,8 +331,16 @@ class Flow:
         else:
             # An assertion that fails because there are no items still fails: ``continue_on_empty`` does not apply to it.
             refuted = record.summary.get("asserted") is False and on_error
-            stops = record.status == "empty" and (refuted or not self.continue_on_empty)
+            stops = record.status == "empty" and (
+                refuted or (block and self.empty_stops_blocks) or not self.continue_on_empty
+            )
         return stops and not handles(following, record)
+
+
+def _given_value(value: Any) -> dict[str, Any]:
+    """Return the value of a parameter for a replay; if the value is too large, only a mark."""
+    stored = storable(value)
+    return {"parameter": stored} if len(json.dumps(stored)) <= _GIVEN_LENGTH else {"parameter_left_out": True}
 
 
 _CANCELLED = ExecutionResult("cancelled", message="the plan was cancelled")

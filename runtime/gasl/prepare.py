@@ -10,9 +10,11 @@ from attrs import evolve, field, frozen
 from ...lang.catalogue.commands import SETTINGS, fault_of
 from ...lang.diagnostic import Diagnostic, has_errors, nearest
 from ...lang.linter.gasl import check, check_plan
+from ...lang.linter.gasl.graph import DEGREES
 from ...lang.source import Source
 from ...lang.trees.gasl import Program, SetCommand, Statement
 from .records import ExecutionResult, Session
+from .relation import FoundRows
 from .surroundings import TOO_DEEP, Surroundings
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ _CAPS = "adapter.caps."
 
 
 def ceiling_of(session: Session) -> dict[str, float]:
-    """Return, for the check, the maximum that the host allows for each SET key."""
+    """Return the maximum that the host allows for each key of SET, for the check of a program."""
     return {f"{_CAPS}{name}": value for name, value in attrs.asdict(session.ceiling).items()}
 
 
@@ -92,7 +94,10 @@ def _setting_error(message: str, hint: str = "") -> ExecutionResult:
 
 @frozen
 class Ready:
-    """A plan that was read and checked. ``texts`` are the exact texts of the plan's statements, ``remarks`` the warnings of the check."""
+    """A plan that was read and checked. ``texts`` are the exact texts of the plan's statements, ``remarks`` the warnings of the check.
+
+    A program continues after a command that finds nothing; a plan object continues only if its config says so.
+    """
 
     plan_id: str
     why: str | None
@@ -114,8 +119,8 @@ class Ready:
 def checked(plan: Any, session: Session) -> Ready:
     """Read and check ``plan``, without running it. Raises ``PlanError`` with the diagnostics if it has errors.
 
-    ``plan`` is the plan object as a mapping, JSON text or a ``Plan``; or a program as text or a ``Program``, which gets a new
-    plan id. A ``Ready`` plan is checked again only if graph, state, variables or models have changed.
+    ``plan`` is a plan object (a mapping, JSON text or a ``Plan``) or a program (text or a ``Program``), which gets a new plan
+    id. A ``Ready`` plan is checked again only if graph, state, variables or models have changed.
     """
     if isinstance(plan, Ready):
         if plan.surroundings == surroundings_of(session, session.context.names()):
@@ -151,7 +156,7 @@ def checked(plan: Any, session: Session) -> Ready:
 
 
 def ready_of(plan: "Plan", found: Sequence[Diagnostic], surroundings: Surroundings) -> Ready:
-    """Return ``plan`` as ready to run; ``found`` are the warnings of its check against ``surroundings``, without errors."""
+    """Return the checked ``plan`` as a ``Ready``; ``found`` are the warnings of its check against ``surroundings``."""
     return Ready(
         plan.plan_id, plan.why, plan.program, _statement_texts(plan), plan.config.stop_on_error, plan.config.continue_on_empty,
         tuple(found), plan, surroundings,
@@ -172,7 +177,7 @@ def faults_of(program: Program, session: Session, variables: Collection[str]) ->
 
 
 def surroundings_of(session: Session, variables: Collection[str]) -> Surroundings:
-    """Return the environment for checking a program in ``session`` with these variables."""
+    """Return the environment for checking a program in ``session`` with the given variables."""
     return Surroundings(
         session.graph.schema,
         {declared.key: declared.type for declared in session.state.snapshot().declared()},
@@ -181,19 +186,33 @@ def surroundings_of(session: Session, variables: Collection[str]) -> Surrounding
         tuple(variables),
         tuple(session.models),
         _fields(session, variables),
+        {name: contents for name in variables if (contents := session.context.contents(name)) is not None},
     )
 
 
+_OWN = {"nodes": ("id",), "edges": ("source", "target")}
+"""The fields that every found node or edge has; they come first."""
+
+
 def _fields(session: Session, variables: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the fields of each variable's items, including attributes of the graph that some items may lack."""
+    """Return the fields of each variable's items, including attributes of the graph that some items may lack.
+
+    The computed fields of nodes are included. The computed fields of edges and paths are omitted, because ``source`` also covers
+    ``source.x``.
+    """
     schema = session.graph.schema
     found = {}
     for name in variables:
-        fields = session.context.fields(name)
+        bound = session.context.value(name)
+        if bound is not None and isinstance(bound.held, FoundRows) and bound.graph_items in _OWN:
+            fields: tuple[str, ...] | None = _OWN[bound.graph_items]  # the schema has the rest, so no item is read
+        else:
+            fields = session.context.fields(name)
         if fields is not None:
             of_graph = ("id", *schema.node_attributes) if "id" in fields else ()
             of_edges = ("key", *schema.edge_attributes) if {"source", "target"} <= set(fields) else ()
-            found[name] = tuple(dict.fromkeys((*fields, *of_graph, *of_edges)))
+            computed = sorted(DEGREES) if bound is not None and bound.graph_items == "nodes" else ()
+            found[name] = tuple(dict.fromkeys((*fields, *of_graph, *of_edges, *computed)))
     return found
 
 
@@ -206,11 +225,13 @@ def _program(program: Program, session: Session) -> Ready:
     if has_errors(found):
         raise PlanError(found, program.source)
     texts = tuple(program.source.slice(statement.command.span) for statement in program.statements)
-    return Ready(str(uuid4()), None, program, texts, remarks=tuple(found), surroundings=surroundings)
+    return Ready(
+        str(uuid4()), None, program, texts, continue_on_empty=True, remarks=tuple(found), surroundings=surroundings
+    )
 
 
 def _statement_texts(plan: "Plan") -> tuple[str, ...]:
-    """Return the text of each statement: the plan's whole string if it has only this statement, else a part of that string."""
+    """Return the text of each statement: the complete string in the plan if it has only this statement, else a slice of the string."""
     texts = []
     for statement in plan.program.statements:
         text = plan.program.source.slice(statement.command.span)

@@ -15,10 +15,18 @@ from ...adapters.state import Evidence, StateError, StateStore
 from ...lang.diagnostic import as_json
 from ...lang.source import Source
 from .records import ExecutionRecord, ExecutionResult, Value
+from .relation import FoundRows, Relation, head_of
 
-_FIELDS = 20
+_FIELDS = 100
 """Maximum number of field names in a shape."""
+_KEYS = 20
+"""Maximum number of keys of an object in a shape."""
+_LOOKED_AT = 1_000
+"""Maximum number of items whose fields are collected for a shape."""
+_COUNTED_ROWS = ("nulls", "mismatched")
+"""The parts of a summary that count rows which a command could not use. They are copied to the metrics."""
 _COUNTED = 500
+_PIECES = 500
 """Maximum number of items whose evidence is read to count the sources."""
 
 
@@ -66,13 +74,16 @@ def recorded(
 ) -> ExecutionRecord:
     """Return the record of a command that ended with ``result``."""
     seconds, summary = clock.seconds(), result.summary
+    held = None if result.value is None else result.value.held
+    if result.shown is not None:
+        held = head_of(held, result.shown)
     if result.count is not None and "count" not in summary:
         summary = {"count": result.count, **summary}
     return ExecutionRecord(
         place.step, place.plan_id, place.text, place.why, result.status,
         iso(clock.at), iso(), round(seconds, 6),
         summary, _metrics(result), _provenance(result, nested), _error(result, source),
-        None if result.value is None else result.value.value, variable, tuple(nested), place.part,
+        held, variable, tuple(nested), place.part,
     )  # fmt: skip
 
 
@@ -82,18 +93,19 @@ def iso(at: datetime | None = None) -> str:
 
 
 def _metrics(result: ExecutionResult) -> dict[str, Any]:
-    """Return those metrics that are known: count, shape, caps hit, method, model usage."""
+    """Return the known metrics out of count, shape, caps hit, method and model usage."""
     metrics: dict[str, Any] = {}
     if result.count is not None:
         metrics["count"] = result.count
     if result.value is not None:
-        metrics["shape"] = shape_of(result.value.value)
+        metrics["shape"] = shape_of(result.value.held)
     if result.caps_hit:
         metrics["caps_hit"] = list(result.caps_hit)
     if result.incomplete_from:
         metrics["incomplete_from"] = list(result.incomplete_from)
     if result.used:
         metrics["used"] = result.used
+    metrics |= {name: result.summary[name] for name in _COUNTED_ROWS if name in result.summary}
     if result.calls or result.cached or result.usage != Usage():
         metrics["calls"] = result.calls
         metrics["tokens"] = {"prompt": result.usage.prompt_tokens, "completion": result.usage.completion_tokens}
@@ -109,14 +121,18 @@ def _metrics(result: ExecutionResult) -> dict[str, Any]:
 
 
 def shape_of(value: Any) -> dict[str, Any]:
-    """Return ``{"kind", "items"?, "fields"?}``; ``fields`` are the fields of an object, or of the first item of a list."""
-    if isinstance(value, list):
+    """Return ``{"kind", "items"?, "fields"?}``; ``fields`` are the fields of an object, or of the first 1,000 items of a list."""
+    if isinstance(value, list | Relation):
         shape: dict[str, Any] = {"kind": "list", "items": len(value)}
-        if value and isinstance(value[0], dict):
-            shape["fields"] = list(value[0])[:_FIELDS]
+        known = value.first_fields(_LOOKED_AT) if isinstance(value, FoundRows) and len(value) else None
+        if known is not None:
+            shape["fields"] = list(known)[:_FIELDS]
+        elif len(value) and isinstance(value[0], dict):
+            named = dict.fromkeys(name for item in value[:_LOOKED_AT] if isinstance(item, dict) for name in item)
+            shape["fields"] = list(named)[:_FIELDS]
         return shape
     if isinstance(value, dict):
-        return {"kind": "object", "items": len(value), "fields": list(value)[:_FIELDS]}
+        return {"kind": "object", "items": len(value), "fields": list(value)[:_KEYS]}
     return {"kind": "null" if value is None else _SCALARS.get(type(value), "value")}
 
 
@@ -142,15 +158,21 @@ def _provenance(result: ExecutionResult, nested: Sequence[ExecutionRecord]) -> d
 def provenance_of(value: Value | None) -> dict[str, Any]:
     """Return ``{"items", "sources"}``: the number of items with evidence, and the number of different sources.
 
-    With more than 500 items, only the sources of the first 500 items are counted; ``counted`` is then 500.
+    If the evidence is long, only the sources of the first items are counted; ``counted`` is then the number of these items.
     """
     if value is None or not len(value.evidence):
         return {}
     sources: set[str] = set()
-    looked = min(len(value.evidence), _COUNTED)
-    for index in range(looked):
-        for piece in value.evidence[index]:
+    looked = pieces = 0
+    counts = getattr(value.evidence, "counts", None)  # without sources, the pieces need not be computed
+    while looked < min(len(value.evidence), _COUNTED) and pieces < _PIECES:
+        if counts is not None:
+            looked, pieces = looked + 1, pieces + counts(looked)
+            continue
+        found = value.evidence[looked]
+        for piece in found:
             sources.update(_sources(piece))
+        looked, pieces = looked + 1, pieces + len(found)
     made: dict[str, Any] = {"items": len(value.evidence), "sources": len(sources)}
     return made if looked == len(value.evidence) else {**made, "counted": looked}
 
@@ -164,7 +186,7 @@ def _sources(piece: Evidence) -> list[str]:
 
 
 def _error(result: ExecutionResult, source: Source | None) -> Mapping[str, Any] | None:
-    """Return the error object of a result that is not a success; for an empty result, the hint suggests near matches."""
+    """Return the error object of a result that is not a success; for an empty result, the hint suggests similar values."""
     if result.status == "success" or (not result.message and result.diagnostic is None):
         return None
     error: dict[str, Any] = {"message": result.message or (result.diagnostic.message if result.diagnostic else "")}

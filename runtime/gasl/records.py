@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import define, field, frozen
 
@@ -12,6 +12,10 @@ from ...adapters.state import Evidence, StateStore
 from ...lang.diagnostic import Diagnostic
 from ..events import Events
 from ..excerpts import abridged, cut, storable
+from .relation import Relation, fields_of_items, plain_of
+
+if TYPE_CHECKING:
+    from ...lang.linter.gasl.contents import Contents
 
 # The variables of a plan: the values, with evidence, that commands bind to the names after ``AS``. See
 # ``docs/design/gasl.md#execution``.
@@ -19,23 +23,34 @@ from ..excerpts import abridged, cut, storable
 
 @frozen
 class Value:
-    """A JSON value with evidence: for each item of a list by index; for any other value at index 0.
+    """A JSON value with evidence. A list has evidence for each item, by index; any other value has its evidence at index 0.
 
-    ``evidence`` may be lazy: a sequence that computes its elements on access, so that a million found nodes cost nothing
-    until they are stored. ``incomplete`` has the reasons why the value is incomplete (empty if it is complete); values
-    computed from an incomplete value inherit its reasons.
+    ``held`` is the value, or a relation whose items are built on access; ``value`` has a list in place of a relation.
+
+    ``evidence`` may be lazy: a sequence that computes its elements on access, so that a million found nodes cost nothing until
+    they are stored. ``incomplete`` has the reasons why the value is incomplete (empty if it is complete); values computed from
+    an incomplete value inherit its reasons. ``graph_items`` is the kind of the items if all are complete nodes, edges or paths
+    of the graph; such items have computed fields too. If a command returned the value, ``contents`` is the description that the
+    linter would use for it in a complete program.
     """
 
-    value: Any
+    held: Any = field(alias="value")
     evidence: Sequence[Sequence[Evidence]] = ()
     incomplete: tuple[str, ...] = ()
+    graph_items: Literal["", "nodes", "edges", "paths"] = ""
+    contents: "Contents | None" = field(default=None, eq=False, repr=False)
+
+    @property
+    def value(self) -> Any:
+        """The plain value. The items of a relation are built on the first access."""
+        return plain_of(self.held)
 
     @property
     def count(self) -> int:
         """Number of items of a list, or of keys of an object; 0 for null, and 1 for any other value."""
-        if isinstance(self.value, list | dict):
-            return len(self.value)
-        return 0 if self.value is None else 1
+        if isinstance(self.held, list | dict | Relation):
+            return len(self.held)
+        return 0 if self.held is None else 1
 
     def evidence_at(self, index: int) -> Sequence[Evidence]:
         """Return the evidence of the item at ``index``; empty if the item has no evidence."""
@@ -44,7 +59,7 @@ class Value:
 
 @define
 class ContextStore:
-    """The variables of a plan by name. Variables last for one plan; only the state is persistent."""
+    """The variables of a plan with their values. Variables last for one plan; only the state is persistent."""
 
     _values: dict[str, Value] = field(factory=dict)
     _fields: dict[str, tuple[Value, tuple[str, ...] | None]] = field(factory=dict, eq=False, repr=False)
@@ -62,7 +77,7 @@ class ContextStore:
         return self._values.get(var)
 
     def fields(self, var: str) -> tuple[str, ...] | None:
-        """Return all fields of the items of ``var``, in order of first occurrence; None unless its value is a list of objects.
+        """Return all fields of the items of ``var``, in order of first occurrence. Return None unless the value is a list of objects.
 
         The result is cached, so each value is scanned only once.
         """
@@ -71,8 +86,13 @@ class ContextStore:
             return None
         known = self._fields.get(var)
         if known is None or known[0] is not bound:
-            known = self._fields[var] = (bound, _fields_of(bound.value))
+            known = self._fields[var] = (bound, _fields_of(bound.held))
         return known[1]
+
+    def contents(self, var: str) -> "Contents | None":
+        """Return the linter's description of the value of ``var``. Return None if no command has bound ``var``."""
+        bound = self._values.get(var)
+        return None if bound is None else bound.contents
 
     def exists(self, var: str) -> bool:
         """Return whether ``var`` is bound."""
@@ -103,20 +123,12 @@ class ContextStore:
 
 
 def _fields_of(value: Any) -> tuple[str, ...] | None:
-    if not isinstance(value, list):
-        return None
-    found: dict[str, None] = {}
-    for item in value:
-        if not isinstance(item, dict):
-            return None
-        if found.keys() != item.keys():
-            found.update(dict.fromkeys(item))
-    return tuple(found) if value else None
+    return fields_of_items(value) if isinstance(value, list | Relation) else None
 
 
 def _summary(bound: Value, most: int) -> Mapping[str, Any]:
-    value = bound.value
-    if isinstance(value, list):
+    value = bound.held
+    if isinstance(value, list | Relation):
         return {"kind": "list", "count": len(value), "sample": value[:most]}
     if isinstance(value, dict):
         return {"kind": "object", "count": len(value), "sample": dict(list(value.items())[:most])}
@@ -133,13 +145,14 @@ STOPPING: frozenset[Status] = frozenset({"error", "binding_failure", "schema_mis
 class ExecutionResult:
     """The result of a runner: a value, a count and metadata.
 
-    ``value`` is bound to the command's variable; ``count`` is the number of its items or fields, or the value if it is a number.
-    ``summary`` is the object for the history (``{"count": 1475}`` and other data to save). ``caps_hit`` names the
-    caps that cut the result short. ``message`` states in one sentence what is wrong or missing, ``hint`` a near match or a
-    fix. ``failed_items`` are items for which a model gave no result (id and reason). ``used`` names the method that computed
-    the result. ``kind`` is the kind of a model's error (``LLMError.kind``) if a model call failed. ``incomplete_from`` names
-    the incomplete variables and keys that the result was computed from. ``written`` is the value that a command wrote to the
-    state; None if it wrote nothing.
+    ``value`` is bound to the command's variable; ``count`` is the number of its items or fields, or the value if it is a
+    number. ``summary`` is the object for the history (``{"count": 1475}`` and other data to save). ``caps_hit`` names the caps
+    that cut the result short. ``message`` states in one sentence what is wrong or missing; ``hint`` suggests a similar name or
+    a fix. ``failed_items`` are the items (id and reason) for which a model gave no result. ``used`` names the method that
+    computed the result. ``kind`` is the kind of a model's error (``LLMError.kind``) if a model call failed. ``incomplete_from``
+    names the incomplete variables and keys from which the result was computed. ``written`` is the value that the command wrote
+    to the state; None if the command wrote nothing. If the value has more items than the record, ``shown`` is the number of
+    items in the record.
     """
 
     status: Status = "success"
@@ -159,12 +172,13 @@ class ExecutionResult:
     kind: str = ""
     incomplete_from: tuple[str, ...] = ()
     written: Value | None = None
+    shown: int | None = None
 
     @classmethod
     def of_items(
-        cls, items: list[Any], evidence: Any = (), summary: Mapping[str, Any] | None = None, **rest: Any
+        cls, items: "list[Any] | Relation", evidence: Any = (), summary: Mapping[str, Any] | None = None, **rest: Any
     ) -> "ExecutionResult":
-        """Return the result with the value ``items``: a success, or empty."""
+        """Return the result with the value ``items``. Its status is success, or empty if ``items`` is empty."""
         count = len(items)
         return cls(
             "success" if items else "empty", Value(items, evidence), count, {"count": count, **(summary or {})}, **rest
@@ -175,11 +189,11 @@ class ExecutionResult:
 class ExecutionRecord:
     """The record of one executed command. Times are ISO 8601 in UTC; ``duration`` is in seconds.
 
-    ``step`` counts the commands of a state's outermost level from 1, over all its plans; a nested command has the same
-    ``step`` and its own ``part`` ("1", "2.1"). ``value`` is the plain JSON value (None if there is none). ``metrics`` has
-    count, shape, caps_hit, calls, tokens and so on, if known. ``error`` is ``{"message", "hint", "kind"?, "diagnostic"?,
-    "diagnostics"?}`` if the status is not a success. ``nested`` are the records of the commands that the command ran (a branch,
-    the body of a TRY). ``rolled_back``: the command's state changes were undone.
+    ``step`` is the number of the command, from 1, among the outermost commands of all plans of a state. A nested command has the
+    ``step`` of the outermost command, and its own ``part`` ("1", "2.1"). ``held`` is the value, or a relation, of at most
+    ``max_results`` items. ``metrics`` has count, shape, caps_hit, calls, tokens and so on, if known. ``error`` is
+    ``{"message", "hint", "kind"?, "diagnostic"?, "diagnostics"?}`` if the status is not a success. ``nested`` are the records of
+    the commands that the command ran (a branch, the body of a TRY). ``rolled_back`` is true if the command's state changes were undone.
     """
 
     step: int
@@ -194,11 +208,16 @@ class ExecutionRecord:
     metrics: Mapping[str, Any] = field(factory=dict)
     provenance_summary: Mapping[str, Any] = field(factory=dict)
     error: Mapping[str, Any] | None = None
-    value: Any = field(default=None, repr=False)
+    held: Any = field(default=None, repr=False, alias="value")
     variable: str | None = None
     nested: "tuple[ExecutionRecord, ...]" = ()
     part: str = ""
     rolled_back: bool = False
+
+    @property
+    def value(self) -> Any:
+        """The plain value; None if the record has no value. The items of a relation are built on the first access."""
+        return plain_of(self.held)
 
     @property
     def ok(self) -> bool:
@@ -211,11 +230,33 @@ class ExecutionRecord:
         return f"{self.step}.{self.part}" if self.part else str(self.step)
 
 
-def plan_status(records: Sequence[ExecutionRecord]) -> Status:
-    """Return the status of a whole plan from the records of its outermost level.
+_SAID = 5
+"""Maximum number of columns, and of operations, that a sentence about unused rows names."""
 
-    The status is cancelled if any record is cancelled; the last record's status if that record ended the plan (a failure, or
-    empty); partial if an earlier record failed or is partial; else success. A plan without commands is a success. Never raises.
+
+def unused_rows(metrics: Mapping[str, Any]) -> str:
+    """Return a sentence about nulls in computed columns and operands of the wrong type in conditions; "" if none occurred.
+
+    For nulls that AGGREGATE ignored, the sentence has only the count, not the reason.
+    """
+    parts = []
+    for column, reasons in list(dict(metrics.get("nulls") or {}).items())[:_SAID]:
+        counts = reasons.items() if isinstance(reasons, Mapping) else [("ignored", reasons)]
+        parts += [f"{column}: {count:,} null ({reason})" for reason, count in counts]
+    for text, count in list(dict(metrics.get("mismatched") or {}).items())[:_SAID]:
+        parts.append(
+            f"{text} is unknown for {count:,} {'row' if count == 1 else 'rows'}, because of the types of the values"
+        )
+    return "; ".join(parts)
+
+
+def plan_status(records: Sequence[ExecutionRecord]) -> Status:
+    """Return the status of a complete plan from the records of its outermost level.
+
+    The status is cancelled if any record is cancelled. Otherwise, if the last record failed or is empty, the plan has the status
+    of this record. Otherwise, the status is partial if the last record is partial, or if an earlier record failed or is partial.
+    An earlier record that is partial only because it omits items of its variable does not count. In all other cases, also for a
+    plan without commands, the status is success. Never raises.
     """
     if any(record.status == "cancelled" for record in records):
         return "cancelled"
@@ -223,15 +264,26 @@ def plan_status(records: Sequence[ExecutionRecord]) -> Status:
         return "success"
     if (last := records[-1].status) in STOPPING or last == "empty":
         return last
-    return "partial" if any(not record.ok or record.status == "partial" for record in records) else "success"
+    if last == "partial" or any(not record.ok for record in records):
+        return "partial"
+    return (
+        "partial"
+        if any(each.status == "partial" and not _is_only_shown_in_part(each) for each in records)
+        else "success"
+    )
+
+
+def _is_only_shown_in_part(record: ExecutionRecord) -> bool:
+    """Return whether a record is partial only because it omits items of its variable."""
+    return "shown" in record.summary and list(record.metrics.get("caps_hit", ())) == ["max_results"]
 
 
 def last_with_value(records: Sequence[ExecutionRecord]) -> ExecutionRecord | None:
-    """Return the last record that bound a variable, also among nested records; None if no record did."""
+    """Return the last record that bound a variable or explained a command, also among nested records; None if no record did."""
     for record in reversed(records):
         if (found := last_with_value(record.nested)) is not None:
             return found
-        if record.variable is not None:
+        if record.variable is not None or (record.value is not None and record.command[:7].upper() == "EXPLAIN"):
             return record
     return None
 
@@ -241,7 +293,7 @@ _COMMAND = 2_000
 
 
 def as_history(record: ExecutionRecord, most: int = 200) -> dict[str, Any]:
-    """Return the record as a history entry: keys of the state object first; inputs and outputs are cut to ``most`` characters."""
+    """Return the record as a history entry. Inputs and outputs are cut to ``most`` characters."""
     entry: dict[str, Any] = {
         "step": record.step,
         "command": kept_text(record.command),
@@ -255,11 +307,15 @@ def as_history(record: ExecutionRecord, most: int = 200) -> dict[str, Any]:
         "plan_id": cut(record.plan_id, most),
         "metrics": abridged(dict(record.metrics), most),
     }
+    if isinstance(
+        fields := (record.metrics.get("shape") or {}).get("fields"), list
+    ):  # a planner needs the names of all columns
+        entry["metrics"]["shape"]["fields"] = [cut(str(name), most) for name in fields]
     if record.part:
         entry["part"] = record.part
     if record.variable is not None:
         entry["variable"] = record.variable
-        entry["output"] = abridged(record.value, most)
+        entry["output"] = abridged(record.held, most)
     if record.error is not None:
         entry["error"] = abridged(dict(record.error), max(1_000, most))
     return {name: storable(value) for name, value in entry.items()}
@@ -277,14 +333,15 @@ def kept_text(command: str) -> str:
 class Session:
     """One running plan. Runners may read all attributes, but change only ``context`` and ``state``, as described at ``Runner``.
 
-    ``models`` are the clients that ``SET llm.model`` may name; the name is then in ``options["model"]``. The other
-    ``options`` are the current model options (temperature, max_tokens ...). ``caps`` are the current caps, ``ceiling`` the
-    maximum to which SET may raise the caps. ``chunks`` returns the text of a chunk by its id, for snippets. ``plan_id`` is the id
-    of the plan. ``label`` names the command in events ("3", "3.1"). ``chosen`` are the caps that SET changed in this plan.
-    ``resting`` has, while a branch is running, the incomplete variables that its condition read, with the reasons: the
-    results of the branch depend on them. ``cancel`` is set when the plan is cancelled; the task of the running command is
-    then cancelled too. ``recalled`` has the answers of PROCESS and CLASSIFY that left items open, by question: the same
-    command then asks only about the open items.
+    ``models`` are the clients that ``SET llm.model`` may name; the name is then in ``options["model"]``. The other ``options``
+    are the current model options (temperature, max_tokens ...). ``caps`` are the current caps, ``ceiling`` the maximum to which
+    SET may raise the caps. ``chunks`` maps the id of a chunk to its text, for snippets. ``plan_id`` is the id of the plan.
+    ``label`` names the command in events ("3", "3.1"). ``chosen`` are the caps that SET changed in this plan. While a branch is
+    running, ``resting`` has the incomplete variables that its condition read, with the reasons, because the results of the
+    branch depend on them. ``cancel`` is set when the plan is cancelled; the task of the running command is then cancelled too.
+    ``recalled`` maps questions of PROCESS and CLASSIFY to answers that left items open: the same command then asks only about
+    these items. ``parameters`` maps the names of parameters to the values that were given to the program from outside;
+    ``declared`` has the values that PARAM bound; ``missing`` names the parameters without a value.
     """
 
     graph: GraphAdapter
@@ -294,7 +351,14 @@ class Session:
     context: ContextStore = field(factory=ContextStore)
     caps: Caps = field(factory=Caps)
     ceiling: Caps = field(
-        factory=lambda: Caps(max_path_length=8, max_results=10_000_000, max_paths=1_000_000, timeout_s=600.0)
+        factory=lambda: Caps(
+            max_path_length=8,
+            max_results=10_000_000,
+            max_paths=1_000_000,
+            timeout_s=600.0,
+            max_pattern_edges=10,
+            max_examined=10_000_000_000,
+        )
     )
     options: dict[str, Any] = field(factory=dict)
     max_concurrency: int = 8
@@ -306,6 +370,9 @@ class Session:
     resting: Mapping[str, tuple[str, ...]] = field(factory=dict)
     cancel: asyncio.Event | None = None
     recalled: dict[Any, Any] = field(factory=dict)
+    parameters: Mapping[str, Any] = field(factory=dict)
+    declared: dict[str, Value] = field(factory=dict)
+    missing: tuple[str, ...] = ()
 
 
 Runner = Callable[[Any, Session], Awaitable[ExecutionResult]]

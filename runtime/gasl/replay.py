@@ -1,8 +1,8 @@
 """Runs the recorded commands of a state again and compares the results. See ``docs/design/gasl.md#replay``.
 
-The commands come from ``replay``. The history shows where plans begin, their settings, and which commands were cancelled. Recorded
-model answers are reused. The comparison covers the variables with their provenance (without times), and the status of each command.
-State changes made without a command (``merge``, ``rollback``) can't be repeated.
+The commands come from ``replay``. The history shows where plans begin, which settings they have, and which commands were
+cancelled. Recorded model answers are reused. The comparison covers the variables with their provenance (without times), and the
+status of each command. State changes made without a command (``merge``, ``rollback``) can't be repeated.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from ...adapters.llm.middleware import Own, as_client
 from ...adapters.state import StateStore
 from ...lang.diagnostic import has_errors
 from ...lang.parse.gasl import parse_command
+from ...lang.trees.gasl import Param
 from ..excerpts import abridged
 from .dispatcher import CommandDispatcher
 from .flow import Flow
@@ -30,7 +31,7 @@ _SHOWN = 200
 
 @frozen
 class Discrepancy:
-    """One difference between record and replay. Examples of ``where``: "step 3", "variables.authors.items[5]"."""
+    """One difference between the recorded run and the replay. Examples of ``where``: "step 3", "variables.authors.items[5]"."""
 
     where: str
     recorded: Any
@@ -41,9 +42,9 @@ class Discrepancy:
 class Verdict:
     """The result of a replay.
 
-    ``identical``: every command ended with the recorded status, and the state is the same. ``differences`` has the first 20
-    differences. ``commands`` counts the commands run, ``recalled`` the answers taken from the record, ``asked`` the new model
-    calls. ``remarks`` give possible reasons for differences.
+    ``identical`` is true if every command ended with the recorded status, and the state is the same. ``differences`` has the
+    first 20 differences. ``commands`` is the number of commands that ran, ``recalled`` the number of answers taken from the
+    record, and ``asked`` the number of new model calls. ``remarks`` give possible reasons for differences.
     """
 
     identical: bool
@@ -66,8 +67,9 @@ async def areplay(
 ) -> Verdict:
     """Run the commands of the state object ``recorded`` in ``state``, which must be empty, and compare the results.
 
-    ``llm`` is called if an answer is not recorded; without ``llm`` such a call fails. ``context`` has the variables that the host
-    passed to every plan; ``chunks`` returns a chunk's text by its id, as in the recorded run. Raises only ``StoreError``.
+    ``llm`` is called if an answer is not recorded; without ``llm`` such a call fails. ``context`` has the variables that the
+    host passed to every plan; ``chunks`` maps the id of a chunk to its text, as in the recorded run. Raises only
+    ``StoreError``.
     """
     stored = recorded.get("replay") or {}
     state.configure(query=recorded.get("query"), config=recorded.get("config"), seed=stored.get("seed"))
@@ -95,7 +97,7 @@ Entry = Mapping[str, Any]
 
 
 def _command_pairs(commands: Sequence[str], history: Sequence[Entry]) -> list[tuple[str | None, Entry]] | None:
-    """Pair the text of each command with its history entry; rejected commands have no text. Return None for a mismatch."""
+    """Pair each history entry with the text of its command (None for a rejected command). Return None if they don't match."""
     texts = iter(commands)
     steps: list[tuple[str | None, Entry]] = []
     for entry in history:
@@ -144,11 +146,16 @@ class _Replay:
         if has_errors(program.diagnostics) or not program.statements:
             self.found.append(Discrepancy(f"step {step}", entry.get("status", "run"), "can't be read"))
             return
+        command = program.statements[0].command
+        if isinstance(command, Param) and "parameter" in entry:
+            flow.session.parameters = {command.name.text: entry["parameter"]}
+        if entry.get("parameter_left_out"):
+            self.remarks.append("the value of a parameter was too large for the history")
         flow.next_step = lambda: step
         flow.source = program.source
         flow.cancelled = flow.cancelled_by_task = False
         flow.interrupt_at = frozenset(entry.get("interrupts", ()))
-        record = await flow.run_one(program.statements[0].command, text, entry.get("why"))
+        record = await flow.run_one(command, text, entry.get("why"))
         if entry and record.status != entry.get("status"):
             message = (record.error or {}).get("message")
             self.found.append(
@@ -181,7 +188,9 @@ class _Replay:
         if "caps" in stored:
             session.caps, session.ceiling = Caps(**stored["caps"]), Caps(**stored["ceiling"])
         stops, goes_on = stored.get("stop_on_error", True), stored.get("continue_on_empty", False)
-        return Flow(session, self.dispatcher or CommandDispatcher(), lambda: 0, stops, goes_on)
+        flow = Flow(session, self.dispatcher or CommandDispatcher(), lambda: 0, stops, goes_on)
+        flow.empty_stops_blocks = stored.get("empty_stops_blocks", False)
+        return flow
 
     def compare(self, recorded: Mapping[str, Any], state: StateStore) -> None:
         """Record the differences between the two states."""
@@ -191,6 +200,8 @@ class _Replay:
             ("provenance", recorded.get("provenance") or {}, snapshot.provenance()),
         ):
             before, after = _without_times(before), _without_times(after)
+            if not _has_computed(before):  # the state is older than evidence of computed columns
+                after = _without_computed(after)
             if canonical(before) != canonical(after):
                 self.found += _differences(name, before, after)
 
@@ -201,6 +212,24 @@ def _without_times(value: Any) -> Any:
         timed = value.get("kind") == "model"
         return {name: _without_times(item) for name, item in value.items() if not (timed and name == "at")}
     return [_without_times(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _has_computed(value: Any) -> bool:
+    """Return whether ``value`` has evidence of computed columns."""
+    if isinstance(value, Mapping):
+        return value.get("kind") == "computed" or any(map(_has_computed, value.values()))
+    return isinstance(value, list | tuple) and any(map(_has_computed, value))
+
+
+def _without_computed(value: Any) -> Any:
+    """Return ``value`` without evidence of computed columns."""
+    if isinstance(value, Mapping):
+        return {name: _without_computed(item) for name, item in value.items()}
+    if not isinstance(value, list | tuple):
+        return value
+    return [
+        _without_computed(item) for item in value if not (isinstance(item, Mapping) and item.get("kind") == "computed")
+    ]
 
 
 def _differences(where: str, before: Any, after: Any) -> Iterator[Discrepancy]:
@@ -219,7 +248,7 @@ def _differences(where: str, before: Any, after: Any) -> Iterator[Discrepancy]:
 
 @define
 class _Recall:
-    """The recorded answers, indexed by step, request and turn."""
+    """Maps a step, a request and a turn to the recorded answer."""
 
     answers: Mapping[tuple[int, str, int], Mapping[str, Any]]
     inner: LLM | None

@@ -12,6 +12,7 @@ from ...lang.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from ...lang.catalogue.schema import Schema
+    from ...lang.linter.gasl.contents import Contents
     from ...lang.trees.gasl import StateType
 
 TOO_DEEP = Diagnostic("GASL023", "error", "blocks are nested too deeply", hints=("reduce the nesting",))
@@ -22,9 +23,10 @@ TOO_DEEP = Diagnostic("GASL023", "error", "blocks are nested too deeply", hints=
 class Surroundings:
     """The known environment of a program; None means unknown.
 
-    ``schema`` is the graph's schema, ``state`` has the declared keys with their types, ``ceiling`` maps each key of SET to its
-    maximum. ``measures`` are the graph's algorithms, ``models`` the model names that the host offers. ``variables`` are bound before
-    the program begins; ``fields`` maps these variables to all fields of their items, if known.
+    ``schema`` is the graph's schema, ``state`` has the declared keys with their types, ``ceiling`` maps each key of SET to its maximum.
+    ``measures`` are the graph's algorithms, ``models`` the model names that the host offers. ``variables`` are bound before the program
+    begins; ``fields`` maps these variables to all fields of their items, if known. ``contents`` maps variables that commands have bound to
+    the linter's descriptions of their values.
     """
 
     schema: "Schema | None" = None
@@ -34,13 +36,14 @@ class Surroundings:
     variables: Collection[str] = ()
     models: Collection[str] | None = None
     fields: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    contents: "Mapping[str, Contents]" = field(factory=dict)
 
     @property
     def known(self) -> dict[str, Any]:
         """The values as keyword arguments of the linter."""
         return {
             "schema": self.schema, "state": self.state, "ceiling": self.ceiling, "measures": self.measures,
-            "variables": self.variables, "models": self.models, "fields": self.fields,
+            "variables": self.variables, "models": self.models, "fields": self.fields, "contents": self.contents,
         }  # fmt: skip
 
 
@@ -54,14 +57,14 @@ ROLLBACK = "rollback"
 
 @frozen
 class Origin:
-    """A graph on which findings were made: its hash, and its source as in the configuration (None if unknown)."""
+    """A graph on which findings were made: its hash, and its source as given in the configuration (None if unknown)."""
 
     graph: str
     source: Mapping[str, Any] | None = None
 
     @property
     def name(self) -> str | None:
-        """The name of the graph; None if unknown."""
+        """The name of the graph, or None if unknown."""
         name = (self.source or {}).get("path") or (self.source or {}).get("name")
         return name if isinstance(name, str) else None
 
@@ -115,7 +118,7 @@ def is_of_another(state: StateStore, adapter: GraphAdapter) -> bool:
 
 
 def same_name(one: str | None, other: str | None) -> bool:
-    """Return whether two graph names or paths, as written by a user, mean the same graph; False if one is missing. Reads no file."""
+    """Return whether two graph names or paths, as written by a user, mean the same graph; False if either is missing. Reads no file."""
     return bool(one and other) and (one == other or os.path.realpath(str(one)) == os.path.realpath(str(other)))
 
 
@@ -140,7 +143,9 @@ def told_of_findings(folder: object, made: Sequence[Origin], now: str | None, gr
         told.append(f"{each.name}{' as it was before' if later else ''}" if each.name else "another graph")
     stranger = graph is not None and all(each.graph != graph for each in made)
     rest = f", not on {now or 'this graph'}" if stranger else ""
-    return f"the findings in {folder} were changed last on {told[0]}, before that on {', '.join(told[1:_SHOWN])}{rest}"
+    return (
+        f"the findings in {folder} were last changed on {told[0]}, and before that on {', '.join(told[1:_SHOWN])}{rest}"
+    )
 
 
 _SHOWN = 6
@@ -153,8 +158,8 @@ _SHOWN = 6
 def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
     """Restore the state to ``to`` and commit; return the number of differences (0: the state was already the same).
 
-    ``command`` is the text for the history; the hash is appended to it. Raises ``StateError`` for a hash that no available
-    commit has, and ``StoreError``; the state is then unchanged.
+    ``command`` is the text for the history; the hash is appended to it. Raises ``StateError`` if no available commit has the
+    hash, and ``StoreError``. After an error, the state is unchanged.
     """
     differences = len(store.diff(store.snapshot(), to))
     if not differences:

@@ -54,7 +54,7 @@ def count_signals(
 def staged_interrupts(*stages: Callable[[], None], last: Callable[[], None]) -> Iterator[SignalCount]:
     """At each signal, call the next of ``stages`` in the event loop. After the last stage, further signals call ``last`` directly.
 
-    ``last`` is called in the signal handler. It must not wait for the event loop, because the loop may hang. Enter this context in
+    ``last`` is called in the signal handler. ``last`` must not wait for the event loop, because the loop may hang. Enter this context in
     the event loop's thread.
     """
     loop, is_over = asyncio.get_running_loop(), False

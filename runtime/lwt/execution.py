@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import define, evolve, field
 
@@ -16,7 +16,8 @@ from ..models.caller import Caller
 from ..results import Before, Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace, add_costs
 from ..scheduler import Policy, Scheduler
 from ..templates import Scope
-from .operations import OPERATIONS, Context, Operation, find
+from .operations import OPERATIONS, Context, Host, Operation
+from .operations.operation import run_operation
 
 if TYPE_CHECKING:
     from .operations.operation import Workshop
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 @define
 class Execution:
-    """A running script: the data shared by its steps, and the results so far."""
+    """A running script: the data shared by its steps, and the results so far.
+
+    ``prefix`` is "" for the script of a run. For a script that the step ``a`` of another script runs it is ``a/``: its steps are
+    ``a/STEP`` in events, warnings, the trace and the record.
+    """
 
     scope: Scope
     caller: Caller
@@ -36,6 +41,9 @@ class Execution:
     workshop: "Workshop | None" = None
     folder: Path | None = None
     spec: str = ""
+    host: Host = field(factory=Host)
+    scripts: tuple[Path, ...] = ()
+    prefix: str = ""
     began: float = field(factory=perf_counter)
     _steps: dict[str, Step] = field(factory=dict)
     _inputs: dict[str, tuple[str, ...]] = field(factory=dict)
@@ -49,11 +57,16 @@ class Execution:
     def of(
         cls, input: Any, llm: LLM | None, models: Mapping[str, LLM] | None, mode: Mode, schedule: Policy, limit: int,
         events: Events | None, record: Record | None, prompts: bool, workshop: "Workshop | None" = None,
-        folder: Path | None = None, spec: str = "", strict_types: bool = False,
+        folder: Path | None = None, spec: str = "", strict_types: bool = False, host: Host | None = None,
+        scripts: tuple[Path, ...] = (),
     ) -> "Execution":  # fmt: skip
         """Create an execution."""
         if limit < 1:
             raise ValueError("max_concurrency must be at least 1")
+        if mode not in get_args(Mode):
+            raise ValueError(f'mode is "strict" or "lenient", not {mode!r}')
+        if schedule not in get_args(Policy):
+            raise ValueError(f'schedule is "eager" or "layered", not {schedule!r}')
         trace = Trace(prompts={} if prompts else None)
         results: dict[str, StepResult] = {}
         steps: dict[str, Step] = {}
@@ -67,6 +80,8 @@ class Execution:
             workshop=workshop,
             folder=folder,
             spec=spec,
+            host=host or Host(),
+            scripts=scripts,
             steps=steps,
         )
         made.scope.warn = made.caller.warn = made.warn
@@ -74,25 +89,48 @@ class Execution:
         made.scheduler = Scheduler(made.work, made.skip, limit, schedule)
         return made
 
+    @classmethod
+    def inside(
+        cls, context: Context, input: Any, mode: Mode, scripts: tuple[Path, ...], policy: Policy, limit: int
+    ) -> "Execution":
+        """Create the execution of a script that the step of ``context`` runs.
+
+        It shares the models, the limit of concurrent calls, the events, the trace, the record and the host with the outer script.
+        """
+        caller, outer = context.caller, context.scope
+        prefix = f"{context.step}/" if context.item is None else f"{context.step}[{context.item}]/"
+        results: dict[str, StepResult] = {}
+        steps: dict[str, Step] = {}
+        scope = Scope("", input, results, outer.trace, outer.warn, mode, steps=steps)
+        made = cls(
+            scope, caller, caller.events, results, record=caller.record, workshop=context.workshop, folder=scripts[-1].parent,
+            spec=context.spec, host=context.host, scripts=scripts, prefix=prefix, steps=steps,
+        )  # fmt: skip
+        made.scheduler = Scheduler(made.work, made.skip, limit, policy)
+        return made
+
     def warn(self, step: str, message: str) -> None:
         """Save a warning and send it to the subscribers."""
+        if self.prefix:
+            self.scope.warn(f"{self.prefix}{step}", message)
+            return
         self.warnings.append(f"({step}): {message}" if step else message)
         if self.events:
             self.events.emit(Warned(step, message))
 
     def add(self, step: Step, inputs: tuple[str, ...]) -> None:
-        """Add ``step``, to run after ``inputs``."""
+        """Add ``step``, which runs after the steps ``inputs``."""
         self._steps[step.id] = step
         self._inputs[step.id] = inputs
         self.scheduler.add(step.id, inputs)
 
     def know(self, before: Before) -> None:
-        """Let steps refer to the results of earlier runs; their names must differ from the steps of this run."""
+        """Let steps refer to the results of earlier runs. The names of these results must differ from the step names of this run."""
         self.results.update(before.results)
         self._steps.update({name: step for name, step in before.steps.items() if name in before.results})
 
     def unneeded(self, step: str, final: str) -> None:
-        """Skip ``step``, which the step ``final`` does not need, with a warning."""
+        """Skip ``step`` with a warning, because the step ``final`` does not need it."""
         reason = f"({final}) does not need it"
         self._steps.pop(step, None)
         self.warn(step, f"skipped: {reason}")
@@ -103,11 +141,11 @@ class Execution:
         return step in self._under_way or step in self.results
 
     def call_of(self, step: str) -> Call:
-        """Return the call of an added step, as it was when the step was added."""
+        """Return the call of an added step, as the call was when the step was added."""
         return self._steps[step].call
 
     def forgo(self, steps: Iterable[str], final: str) -> None:
-        """Skip added steps that ``final`` does not need, except steps that are running or done."""
+        """Skip the added steps that the step ``final`` does not need, except steps that are running or done."""
         gone = [step for step in steps if not self.has_begun(step)]
         self.scheduler.drop(gone)
         for step in gone:
@@ -144,20 +182,21 @@ class Execution:
             )
 
     async def work(self, step_id: str) -> bool:
-        """Run one step and save its result. Failures are results."""
-        step, began = self._steps[step_id], perf_counter()
-        scope, outcome = self.scope.of(step_id), None
+        """Run one step and save its result; a failure is saved, not raised. Return False if the step failed."""
+        step, began, name = self._steps[step_id], perf_counter(), f"{self.prefix}{step_id}"
+        scope, outcome = self.scope.of(name), None
         try:
             if step.call.options and (unmet := self._unmet(step, scope)):
                 self._save_unmet(step_id, unmet)
                 return True  # not a failure: steps that refer to this step run and see null
             if self.events:
-                self.events.emit(StepStarted(step_id))
+                self.events.emit(StepStarted(name))
             self._under_way.add(step_id)
             operation = self._find(step.call.operation)
-            outcome = await operation.run(
-                step.call, Context(step_id, scope, self.caller, self.workshop, self.folder, self.spec)
+            context = Context(
+                name, scope, self.caller, self.workshop, self.folder, self.spec, self.host, None, self.scripts
             )
+            outcome = await run_operation(operation, step.call, context)
         except StepFailed as error:
             result = self._failure(step, error, began)
         except Exception as error:  # any exception of a plugin's runner fails only its step
@@ -165,18 +204,18 @@ class Execution:
             result = self._failure(step, StepFailed(reason), began)
         else:
             result = StepResult(
-                step_id, "done", outcome.output, outcome.value, None, "", began - self.began, perf_counter() - began,
+                name, "done", outcome.output, outcome.value, None, "", began - self.began, perf_counter() - began,
                 outcome.calls, outcome.usage, outcome.cost, outcome.reused, outcome.failed_items,
             )  # fmt: skip
         self._under_way.discard(step_id)
-        self._settle(result, outcome)
+        self._settle(step_id, result, outcome)
         return outcome is not None
 
     def skip(self, step: str, reason: str) -> None:
         """Save the result of a step that will not run."""
-        self.results[step] = StepResult(step, "skipped", reason=reason)
+        self.results[step] = StepResult(f"{self.prefix}{step}", "skipped", reason=reason)
         if self.events:
-            self.events.emit(StepSkipped(step, reason))
+            self.events.emit(StepSkipped(f"{self.prefix}{step}", reason))
 
     async def run_steps(self, cancel: asyncio.Event | None) -> None:
         """Run until every step has a result or ``cancel`` is set. Subscribers are also notified of a cancellation."""
@@ -184,7 +223,7 @@ class Execution:
             await self.scheduler.run(cancel)
         except (asyncio.CancelledError, Exception):
             self._cancel_rest()
-            if self.events:
+            if self.events and not self.prefix:
                 self.events.emit(RunFinished("cancelled"))
             raise
         if self.scheduler.cancelled:
@@ -201,7 +240,7 @@ class Execution:
             cost = add_costs(cost, result.cost)
         usage = Usage(sum(r.usage.prompt_tokens for r in asked), sum(r.usage.completion_tokens for r in asked))
         made = Run(
-            self._status(final, has_errors(diagnostics)), final, rule, {step: results[step] for step in order if step in results},
+            self.status(final, has_errors(diagnostics)), final, rule, {step: results[step] for step in order if step in results},
             perf_counter() - self.began, max(self._paths.values(), default=0.0), usage, cost,
             sum(result.calls for result in asked),
             self.scope.trace, diagnostics, tuple(self.warnings), self.record.run_id if self.record else "",
@@ -212,7 +251,8 @@ class Execution:
             self.events.emit(RunFinished(made.status))
         return made
 
-    def _status(self, final: str, flawed: bool) -> Status:
+    def status(self, final: str, flawed: bool) -> Status:
+        """Return the status of the script, whose final step is ``final``. ``flawed``: the script has errors."""
         if self.scheduler.cancelled:
             return "cancelled"
         result = self.results.get(final)
@@ -223,11 +263,11 @@ class Execution:
 
     def _find(self, name: str) -> Operation:
         if name not in self._operations:
-            self._operations[name] = find(name)
+            self._operations[name] = self.host.find(name)
         return self._operations[name]
 
     def _unmet(self, step: Step, scope: Scope) -> str:
-        """Return why ``step`` does not run if its condition is false; "" if the condition is true or missing."""
+        """Return the reason if the condition of ``step`` is false; "" if the condition is true or missing."""
         condition = step.call.option("when")
         if condition is None:
             return ""
@@ -239,29 +279,31 @@ class Execution:
             return unmet(condition, scope)
         except StepFailed:
             if self.events:
-                self.events.emit(StepStarted(step.id))  # a step that finishes must also emit its start
+                self.events.emit(
+                    StepStarted(f"{self.prefix}{step.id}")
+                )  # a step that finishes must also emit its start
             raise
 
     def _save_unmet(self, step: str, reason: str) -> None:
-        """Save the result of a step with a false condition: a skipped step with the value null, which is not a failure."""
+        """Save the result of a step with a false condition: the step is skipped, its value is null, and it has not failed."""
         self._paths[step] = max((self._paths.get(name, 0.0) for name in self._inputs[step]), default=0.0)
-        self.results[step] = result = StepResult(step, "skipped", "null", reason=reason, unmet=True)
+        name = f"{self.prefix}{step}"
+        self.results[step] = result = StepResult(name, "skipped", "null", reason=reason, unmet=True)
         if self.record is not None:
             self.record.step_done(result, None)
             self.caller.tell_damage()
         if self.events:
-            self.events.emit(StepSkipped(step, reason))
+            self.events.emit(StepSkipped(name, reason))
 
     def _failure(self, step: Step, error: StepFailed, began: float) -> StepResult:
         failed = error.failed if error.failed.span is not None else evolve(error.failed, span=step.span)
         reason = f"{failed.message} ({failed.hint})" if failed.hint else failed.message
         return StepResult(
-            step.id, "failed", failed=failed, reason=reason, started=began - self.began,
+            f"{self.prefix}{step.id}", "failed", failed=failed, reason=reason, started=began - self.began,
             seconds=perf_counter() - began, calls=error.calls, usage=error.usage, cost=error.cost,
         )  # fmt: skip
 
-    def _settle(self, result: StepResult, outcome: Outcome | None) -> None:
-        step = result.id
+    def _settle(self, step: str, result: StepResult, outcome: Outcome | None) -> None:
         self.results[step] = result
         before = max((self._paths.get(name, 0.0) for name in self._inputs[step]), default=0.0)
         self._paths[step] = before + result.seconds
@@ -269,12 +311,19 @@ class Execution:
             self.record.step_done(result, outcome)
             self.caller.tell_damage()
         if self.events:
-            self.events.emit(StepFinished(step, result.status, result.seconds, result.reason, result.reused))
+            self.events.emit(StepFinished(result.id, result.status, result.seconds, result.reason, result.reused))
         for failed in result.failed_items:
-            self.warn(step, failed.message if failed.item is None else f"item {failed.item} failed: {failed.message}")
+            self.warn(step, item_failure(failed))
 
     def _cancel_rest(self) -> None:
-        """Give every step without a result the status cancelled."""
+        """Skip every step without a result, with the cancellation as the reason."""
         for step in self._steps:
             if step not in self.results:
                 self.skip(step, "cancelled while it ran" if step in self._under_way else "cancelled")
+
+
+def item_failure(failed: Failed) -> str:
+    """Return the message about a failed item, or about an incomplete part of a step's output."""
+    if failed.item is None:
+        return failed.message
+    return f"item {failed.item}{':' if failed.kind == 'partial' else ' failed:'} {failed.message}"

@@ -2,13 +2,15 @@
 
 A run is a folder (mode 0700) with ``run.jsonl`` (0600): one JSON object per line, and each line is appended with one write::
 
-    {"record": "run_started", "run", "time", "script_hash", "input_hash", "versions", "model", "name", "script", "options"}
+    {"record": "run_started", "run", "time", "script_hash", "input_hash", "versions", "model", "name", "script", "options",
+     "file_hashes"?}
     {"record": "item_done", "step", "item", "input_hash", "output", "value"?, "finish_reason", "attempts", "usage", ...}
     {"record": "step_done", "step", "status", "input_hash", "output", "value"?, "reason", "usage", "cost", "seconds", ...}
     {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
 
 and ``input.json``, the run's input. ``value`` is present only if it differs from the output. ``runtime.runs.journal`` defines
-the file's rules. Model calls are at-least-once: calls in flight are repeated. See ``docs/design/state.md#durable-runs``.
+the file's rules. A call that was in progress when the process ended is made again, so a model call may be made more than once.
+See ``docs/design/state.md#durable-runs``.
 """
 
 import json
@@ -37,7 +39,7 @@ class RunInfo:
     status: str
     model: str
     kind: str = "script"
-    """"script", or the kind in the run's head: "seed" (a run that ``seeds.seed_store`` reads), "rank" or "compile"."""
+    """The kind in the run's head, such as "rank" or "seed" (a run that ``seeds.seed_store`` reads); "script" without a kind."""
 
 
 def start(
@@ -47,19 +49,21 @@ def start(
     model: str = "",
     options: Mapping[str, Any] | None = None,
     base: Path | None = None,
+    hashes: Mapping[str, str] | None = None,
 ) -> "RunRecorder":
     """Create a run directory for ``script`` and return its recorder.
 
-    ``model`` is a spec as the user wrote it (without a key); ``options`` are the run's other parameters, as JSON. Raises
-    ``NotConfigured``, before anything is written, if the script has an API key in place of a model name.
+    ``model`` is a spec as the user wrote it (without a key); ``options`` are the run's other parameters, as JSON.
+    ``hashes`` are the hashes of the files that the script names (``script_files.file_hashes``). Raises ``NotConfigured``, before
+    anything is written, if the script has an API key in place of a model name.
     """
     refuse_keys(script)
-    text, written = _text(script), _canonical(input)
+    text, written = script_text(script), _canonical(input)
     script_hash = hash_of(text.encode("utf-8", "surrogatepass"))
     return RunRecorder(
         *begin(
             base, script=text, script_hash=script_hash, input_hash=hash_of(written), model=model, name=script.source.name,
-            mode=script.mode, options=options, files={INPUT: written},
+            mode=script.mode, options=options, files={INPUT: written}, hashes=hashes,
         )
     )  # fmt: skip
 
@@ -74,33 +78,52 @@ class Stored(StoredRun):
 
     @property
     def input(self) -> Any:
-        """The input, as JSON; None if the run had none."""
+        """The input, as JSON; None if the run had no input."""
         try:
             return json.loads((self.path / INPUT).read_bytes())
         except (OSError, ValueError) as error:
             raise RunError(f"the input of run {self.run_id} can't be read: {error}") from error
 
-    def differences(self, script: Script | None, input: Any) -> list[str]:
-        """Return sentences that say what has changed since the run started."""
+    def differences(self, script: Script | None, input: Any, hashes: Mapping[str, str] | None = None) -> list[str]:
+        """Return a message for each change (script, input, ``hashes`` of the named files) since the run started."""
         found = []
-        if script is not None and hash_of(_text(script).encode("utf-8", "surrogatepass")) != self.head["script_hash"]:
+        if (
+            script is not None
+            and hash_of(script_text(script).encode("utf-8", "surrogatepass")) != self.head["script_hash"]
+        ):
             found.append(f"the script changed{_changed_steps(self.script, script)}")
         if input is not None and hash_of(_canonical(input)) != self.head["input_hash"]:
             found.append("the input changed")
-        return found
+        return [*found, *changed_files(self.head, hashes)]
 
-    def resume(self, script: Script | None = None, *, input: Any = None, force: bool = False) -> "RunRecorder":
+    def resume(
+        self,
+        script: Script | None = None,
+        *,
+        input: Any = None,
+        force: bool = False,
+        hashes: Mapping[str, str] | None = None,
+    ) -> "RunRecorder":
         """Open the run for resuming and return its recorder, which recalls the saved answers.
 
-        Raises ``RunError`` if a given ``script`` or ``input`` differs from the recorded one, or a record is damaged. With ``force``
-        the run is resumed anyway: steps run again if their inputs changed or their records are lost.
+        Raises ``RunError`` if a given ``script``, ``input`` or file (``hashes``) differs from the recorded one, or a record is damaged.
+        With ``force`` the run is resumed anyway: steps run again if their inputs changed or their records are lost.
         """
+        changed = self.differences(script, input, hashes)
         return self.reopen(
-            lambda journal, stored: RunRecorder(self.run_id, self.path, journal, stored.answers), self.differences(script, input), force
-        )  # fmt: skip
+            lambda journal, stored: RunRecorder(self.run_id, self.path, journal, stored.answers), changed, force
+        )
 
 
 load = Stored.load
+
+
+def changed_files(head: Mapping[str, Any], hashes: Mapping[str, str] | None) -> list[str]:
+    """Return a message for each file of a recorded run whose hash is now another one (``hashes``; None: the files are not compared)."""
+    if hashes is None:
+        return []
+    recorded: Mapping[str, str] = head.get("file_hashes") or {}
+    return [f"the file {name} changed" for name, digest in recorded.items() if hashes.get(name) != digest]
 
 
 def list_runs(base: Path | None = None) -> list[RunInfo]:
@@ -138,8 +161,8 @@ def _canonical(value: Any) -> bytes:
         raise RunError(f"the run can't be recorded: the input is not JSON: {error}") from error
 
 
-def _text(script: Script) -> str:
-    """Return the script's source text; a script that was built by a program is printed."""
+def script_text(script: Script) -> str:
+    """Return the script's source text; for a script that was built by a program, return its canonical format."""
     if script.source.text or not script.items:
         return script.source.text
     from ...lang.printer.lwt_printer import format_lwt
@@ -148,7 +171,7 @@ def _text(script: Script) -> str:
 
 
 def _changed_steps(before: str, script: Script) -> str:
-    """Return the names of the changed steps as text; "" if only comments or layout changed."""
+    """Return the names of the changed steps as one text; "" if only comments or the layout have changed."""
     from ...lang.parse.lwt import parse_lwt
 
     old = {step.id: step for step in parse_lwt(before, script.mode, None).steps}

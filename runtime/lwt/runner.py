@@ -4,22 +4,23 @@ See ``docs/design/lwt.md#meaning``. When ``run`` or ``run_stream`` returns, no t
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Container, Mapping
+from collections.abc import AsyncIterator, Container, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from ...adapters.llm import LLM
+from ...adapters.llm.conversation import unsupported
 from ...lang.dependencies import layers, step_references
-from ...lang.diagnostic import has_errors
-from ...lang.trees import walk
-from ...lang.trees.lwt import ABSENT, RESERVED, Call, Mode, Script, Step
+from ...lang.diagnostic import Diagnostic, has_errors
+from ...lang.trees.lwt import ABSENT, RESERVED, Mode, Script, Step, Template, calls_of
 from ..events import Events, RunFinished, RunStarted
 from ..results import Before, Record, Run, ScriptError
 from ..scheduler import Policy
 from .execution import Execution
-from .script_plan import ScriptPlan, context_of, plan_of
+from .operations import Host
+from .script_plan import ScriptPlan, context_of, own_file, plan_of
 
 if TYPE_CHECKING:
     from ...lang.parse.lwt import StepFeed
@@ -49,35 +50,52 @@ async def run(
     plan: ScriptPlan | None = None,
     before: Before | None = None,
     strict_types: bool = False,
+    host: "Host | None" = None,
+    refuses_options: bool = True,
 ) -> Run:
     """Run ``script`` and return the finished run.
 
     ``input`` is a JSON value (None: no input). ``llm`` is the default model, ``models`` are the models for ``model=``. ``mode``
-    overrides the script's mode. ``record`` saves the run and recalls results of an earlier attempt. ``prompts`` adds every prompt to
-    the trace. ``workshop`` has the graph and the state for ``GASL``. ``folder`` is the folder for ``file=`` (None: no files are
-    read). ``spec`` is the spec from which ``llm`` was opened, if known. ``plan`` is an existing result of ``plan_of`` for this
-    input and these models; the script is then not checked again. ``before`` has earlier results that the script may refer to like
-    results of its own steps; their names must have been passed to ``plan_of``. With ``strict_types`` a typed answer must match
-    exactly (``lang.coercion``). Setting ``cancel`` ends the run early with status "cancelled" and the results so far.
+    overrides the script's mode. ``record`` saves the run and recalls results of an earlier attempt. ``prompts`` adds every
+    prompt to the trace. ``workshop`` has the graph and the state for ``GASL``. ``folder`` is the folder for ``file=`` (None: no
+    files are read). ``spec`` is the spec from which ``llm`` was opened, if known. ``plan`` is an existing result of ``plan_of``
+    for this input and these models; the script is then not checked again. ``before`` has earlier results, to which the script
+    may refer as to results of its own steps; their names must have been passed to ``plan_of``. With ``strict_types`` a typed
+    answer must match exactly (``lang.coercion``). ``host`` has the functions for ``CALL`` and further operations. Setting ``cancel``
+    ends the run early with status "cancelled" and the results so far.
 
-    Raises ``ScriptError`` for a script with errors, before any call. Failures of steps are results, not exceptions.
+    Raises ``ScriptError`` for a script with errors and for options that a model can't take, before any call. With
+    ``refuses_options=False``, such an option fails only its step: for scripts that a model wrote. Failures of steps are results, not
+    exceptions.
     """
     if plan is None:
         earlier = tuple(before.results) if before is not None else ()
-        plan = plan_of(script, ABSENT if input is None else input, tuple(models or ()), earlier, folder=folder)
+        offered = host or Host()
+        plan = plan_of(
+            script, ABSENT if input is None else input, tuple(models or ()), earlier, folder=folder,
+            operations=offered.signatures(script), functions=tuple(offered.functions),
+        )  # fmt: skip
     plan.require(script)
+    from .nested_script import run_script  # imports this module's execution
+
+    host = evolve(host or Host(), run_script=run_script)
     graph, final, wanted = plan.graph, plan.final, plan.graph.keys() if all_steps else plan.needed
+    if refuses_options and (
+        faults := _unsupported((step for step in script.steps if step.id in wanted), llm, models or {})
+    ):
+        raise ScriptError(faults, script.source)
     execution = Execution.of(
         input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts, workshop, folder, spec,
-        strict_types,
+        strict_types, host, own_file(script) if folder is not None else (),
     )  # fmt: skip
     execution.scope.expressions = plan.expressions
     if before is not None:
         execution.know(before.without(graph))
     if execution.events:
         planned = {step: graph[step] for step in graph if step in wanted}
-        execution.events.emit(RunStarted(tuple(layers(planned)), final))
-    winners = {step.id: step for step in script.steps}
+        run_id = record.run_id if record is not None else ""
+        execution.events.emit(RunStarted(tuple(layers(planned)), final, "script", script.source.name, run_id))
+    winners = {step.id: step for step in plan.script.steps}
     for step, inputs in graph.items():
         if step in wanted:
             execution.add(winners[step], inputs)
@@ -86,6 +104,24 @@ async def run(
     execution.scheduler.close()
     await execution.run_steps(cancel)
     return execution.finish(tuple(graph), final, plan.rule, plan.diagnostics)
+
+
+def _unsupported(steps: Iterable[Step], llm: LLM | None, models: Mapping[str, LLM]) -> list[Diagnostic]:
+    """Return a diagnostic for each option of a call in ``steps`` that its model can't take, such as a seed."""
+    found = []
+    for step in steps:
+        for call in calls_of(step):
+            if not call.options or call.operation not in ("LLM", "ANSWER"):
+                continue
+            model = call.option("model")
+            name = model.constant if isinstance(model, Template) else None
+            reasons = unsupported(llm if model is None else models.get(name or ""))
+            for option in call.options if reasons else ():
+                if option.name in reasons:
+                    message = f"the model of ({step.id}) can't take `{option.name}`: {reasons[option.name]}"
+                    hint = "remove the option, or use another model"
+                    found.append(Diagnostic("LWT054", "error", message, option.span, (hint,)))
+    return found
 
 
 async def run_stream(
@@ -101,13 +137,15 @@ async def run_stream(
     prompts: bool = False,
     workshop: "Workshop | None" = None,
     strict_types: bool = False,
+    host: "Host | None" = None,
 ) -> Run:
     """Run a script while its text is still arriving, in lenient mode.
 
     A step starts as soon as its text has arrived and its inputs are ready. When all text has arrived, steps are chosen as in
     ``run``: of several steps with the same id the last is used, and steps that the final step does not need are skipped. If a step
     ran but differs in the complete script, the step and the steps that refer to it run again; the first result is dropped with a
-    warning, but its cost counts. ``GASL`` and plugins have lasting effects, so they wait for the complete text.
+    warning, but its cost counts. ``GASL``, plugins, and functions and operations of ``host`` have lasting effects, so they wait for
+    the complete text.
 
     If ``run`` would reject the script, no further step starts, and the run fails without output, with ``diagnostics``. If no step
     had started, ``ScriptError`` is raised as in ``run``. An exception raised by ``chunks`` ends the run and is raised again.
@@ -124,10 +162,12 @@ async def run_stream(
         prompts,
         workshop,
         strict_types=strict_types,
+        host=host,
     )
     arrival = _Arrival(execution, ABSENT if input is None else input, tuple(models or ()))
     if execution.events:
-        execution.events.emit(RunStarted((), ""))
+        run_id = record.run_id if record is not None else ""
+        execution.events.emit(RunStarted((), "", "script", run=run_id))
     reader = asyncio.ensure_future(arrival.read(chunks))
     try:
         await execution.run_steps(cancel)
@@ -153,12 +193,12 @@ async def run_stream(
     return arrival.finish(plan)
 
 
-_WITHOUT_EFFECT = frozenset({"LLM", "CONST", "EXPR", "EACH", "SEED", "ANSWER"})
+_WITHOUT_EFFECT = frozenset({"LLM", "CONST", "EXPR", "EACH", "JOIN", "SEED", "ANSWER"})
 
 
 @define
 class _Arrival:
-    """A script whose text is arriving: the results so far, and which of these results remain valid for the complete script."""
+    """A script whose text is arriving. Knows the results so far, and which of them remain valid for the complete script."""
 
     execution: Execution
     input: Any
@@ -190,7 +230,7 @@ class _Arrival:
         if not self.is_held and _lacks_input(self.feed, steps, self.input):
             self._hold()
         for step in steps:
-            operations = {node.operation for node in walk(step) if isinstance(node, Call)}
+            operations = {call.operation for call in calls_of(step)}
             if self.is_held or not operations <= _WITHOUT_EFFECT:
                 continue
             names = dict.fromkeys(reference.name for reference in step_references(step))
@@ -201,7 +241,10 @@ class _Arrival:
 
     def _close(self) -> None:
         script = self.feed.close()[1]
-        plan = plan_of(script, self.input, self.models)
+        offered = self.execution.host
+        plan = plan_of(
+            script, self.input, self.models, operations=offered.signatures(script), functions=tuple(offered.functions)
+        )
         execution = self.execution
         execution.scope.expressions = plan.expressions
         self.whole = (script, plan)

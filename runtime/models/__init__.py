@@ -1,1 +1,1 @@
-"""Model calls: single calls with limits, the account of their cost, and clients that are built from specs."""
+"""Model calls: single calls with limits, their costs, and the clients, which are built from specs."""

@@ -4,90 +4,90 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 from attrs import define, field, frozen
 
 from ...adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage
+from ...adapters.llm.conversation import refusal
 from ...adapters.llm.keys import mask_keys, refuse_key
-from ...adapters.llm.middleware import Client, Layer, Own, Validated, as_client
-from ...lang.coercion import Fit, Type, Unfit, as_type
+from ...adapters.llm.middleware import Client, Layer, Own, Validated, as_client, model_spec
+from ...lang.coercion import Fit, Type, Unfit
 from ...lang.diagnostic import nearest
-from ...lang.literals import is_json, short
-from ...lang.trees import walk
-from ...lang.trees.lwt import Call, Script, Template
-from ..events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events
+from ...lang.literals import is_json
+from ...lang.trees.lwt import Script, Template, calls_of
+from ..events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events, next_call
 from ..results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs
+from .answer_shape import Shape, shape_of
+from .shown_answer import ShownAnswer
 
-# The texts that the runtime itself adds to prompts.
+# The text that the runtime itself adds to prompts.
 
 _SHOWN = 600
 """Maximum code points of an invalid answer in the repair prompt: enough to see the fault, too few to distract from the task."""
 
 
-def answer_form(kind: str | Sequence[str]) -> str:
-    """Return a description, for a prompt, of an answer of type ``kind``."""
-    if not isinstance(kind, str):
-        return f"exactly one of these and nothing else: {', '.join(map(short, kind))}"
-    return {
-        "json": "one JSON value and nothing else",
-        "list": 'a JSON list, for example ["a", "b"], and nothing else',
-        "int": "a whole number in digits and nothing else",
-        "float": "a number in digits and nothing else",
-        "bool": "true or false and nothing else",
-    }.get(kind, "the text that was asked for")
-
-
-def repair_prompt(prompt: str, answer: str, reason: str, kind: str | Sequence[str]) -> str:
-    """Return the repair prompt: the original prompt, the invalid answer, its fault, and the required form."""
+def repair_prompt(prompt: str, answer: str, reason: str, words: str) -> str:
+    """Return the repair prompt: the original prompt, the invalid answer, its fault, and the form in ``words``."""
     shown = answer if len(answer) <= _SHOWN else f"{answer[: _SHOWN // 2]} … {answer[-_SHOWN // 2 :]}"
-    return (
-        f"{prompt}\n\nYour last answer was:\n{shown}\n\nThat can't be used: {reason}.\nAnswer with {answer_form(kind)}."
-    )
+    return f"{prompt}\n\nYour last answer was:\n{shown}\n\nThat can't be used: {reason}.\nAnswer with {words}."
 
 
 HOPELESS = frozenset({"budget", "wrong_key", "quota", "model_not_found", "model", "not_configured"})
-"""Kinds of failures that the next call would have too, so that no further call is made."""
+"""Kinds of failures that would also occur in the next call. After such a failure, no further call is made."""
 
 _SAID = 300
-"""Maximum code points that are saved of a coerced answer's text."""
+"""Maximum code points to save from the text of a coerced answer."""
 _LONGEST = 2_000
-"""Maximum code points of a message from an exception that a client raised."""
+"""Maximum code points of the message of an exception that a client raised."""
 
 
 def refuse_keys(script: Script) -> None:
-    """Raise ``NotConfigured`` if a script has a key in place of a model's name: scripts are printed and saved with their runs."""
+    """Raise ``NotConfigured`` if a script has a key instead of a model's name, because scripts are printed and saved with their runs."""
     for step in script.steps:
-        for call in walk(step):
-            if isinstance(call, Call):
-                for name in ("model", "judge"):
-                    value = call.option(name)
-                    if isinstance(value, Template) and value.constant:
-                        refuse_key(value.constant, os.environ)
+        for call in calls_of(step):
+            for option in call.options:
+                if option.name in ("model", "judge") and isinstance(option.value, Template) and option.value.constant:
+                    refuse_key(option.value.constant, os.environ)
 
 
 @frozen
 class Request:
-    """A request: the prompt, the type of the answer, the model's name (None: the run's default), the options for the LLM port."""
+    """A request: the prompt, the type of the answer, the model's name (None: the run's default), and the options for the LLM port."""
 
     prompt: str
     kind: Type = "text"
     model: str | None = None
     options: Mapping[str, Any] = field(factory=dict)
+    shape: Shape | None = None
+    """The shape of the answer; None: the one that ``kind`` alone determines."""
+    is_shown: bool = False
+    """Whether a plain text may be shown to the reader while it arrives."""
+
+    @property
+    def form(self) -> Shape:
+        """The shape of the answer."""
+        return self.shape or shape_of(self.kind)
 
     def digest(self) -> str:
         """Return a hash of everything that can change the answer; the options timeout and retries are not included."""
         from blake3 import blake3
 
         told = {name: value for name, value in self.options.items() if name not in ("timeout", "retries")}
+        if "images" in told:
+            told["images"] = [image.digest for image in told["images"]]
+        if self.shape is not None and self.shape.is_checked:
+            told["schema"] = self.shape.schema
         canonical = json.dumps(["LLM", self.prompt, self.kind, self.model, told], sort_keys=True)
         return blake3(canonical.encode()).hexdigest(length=16)
 
 
 @define
 class Spent:
-    """The account of calls: requests sent, tokens, US dollars. A cancelled request or an answer from the cache counts as one call."""
+    """The cost of calls: requests sent, tokens, US dollars. A cancelled request or an answer from the cache counts as one call."""
 
     calls: int = 0
     usage: Usage = NO_USAGE
@@ -102,14 +102,14 @@ class Spent:
         self.attempts += attempts
 
     def include(self, other: "Spent | Outcome | StepFailed") -> None:
-        """Add the costs of another account, an outcome or a failure."""
+        """Add the costs of another ``Spent``, an outcome or a failure."""
         attempts = 0 if isinstance(other, StepFailed) else other.attempts
         self.add(other.calls, other.usage, other.cost, attempts)
 
 
 @define
 class Caller:
-    """Calls the run's models, with at most ``limit`` calls running at once over all steps."""
+    """Calls the run's models. At most ``limit`` calls, counting those of all steps, run at the same time."""
 
     llm: LLM | None
     models: Mapping[str, LLM]
@@ -121,17 +121,26 @@ class Caller:
     """Whether a typed answer must match exactly: nothing is coerced, and no value is extracted from prose."""
     warn: Callable[[str, str], None] = lambda step, message: None
     gate: asyncio.Semaphore = field(init=False)
-    """Each running call holds one slot."""
+    """A semaphore; each running call holds one of its slots."""
     _told: bool = field(default=False, init=False)  # whether it was reported that the run can no longer be saved
 
     def __attrs_post_init__(self) -> None:
         self.gate = asyncio.Semaphore(self.limit)
 
-    async def ask(self, step: str, request: Request, item: int | None = None) -> Outcome:
+    def with_record(self, record: Record) -> "Caller":
+        """Return a copy that saves its answers in ``record``. Both share the limit of concurrent calls."""
+        made = copy(self)
+        made.record = record
+        return made
+
+    async def ask(
+        self, step: str, request: Request, item: int | None = None, read_as: "ReadAs | None" = None
+    ) -> Outcome:  # fmt: skip
         """Return the answer to ``request``, converted to the requested type. Raises ``StepFailed``.
 
-        ``output`` is the text for other prompts. For text, it is the answer's text, and for a choice, the label. For json and list,
-        it is the answer's text if that is JSON, else the value as JSON. For numbers and booleans, it is the value as JSON.
+        ``output`` is the text to insert into other prompts: for text, the answer's text; for a choice, the label; for json and list,
+        the answer's text if it is JSON, else the value as JSON; for numbers and booleans, the value as JSON. If ``read_as`` is given,
+        it reads the answer of a request for text, for the event ``call.finished``; it is called only if there are subscribers.
         """
         digest = ""
         if self.trace.prompts is not None:
@@ -144,20 +153,30 @@ class Caller:
             if earlier is not None:
                 return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
         client, spent, kind = self.client(request), Spent(), request.kind
-        answer = await self._generate(client, step, request, request.prompt, item, spent)
+        if request.options and (reason := refusal(client, request.options)):
+            raise StepFailed(Failed("bad_request", f"the model can't be called: {reason}"))
+        call = next_call() if self.events else 0
+        answer, seconds = await self._generate(client, step, request, request.prompt, item, spent, call)
         if kind == "text":
             output: str = answer.text
             value: Any = output
+            if self.events:
+                how = "" if read_as is None else read_as(answer.text, answer.raw)
+                self.events.emit(call_finished(step, answer, seconds, item, call, how))
         else:
-            fit = self._fit(answer, kind)
+            fit = self._fit(answer, request.form)
             if isinstance(fit, Unfit) and not answer.repaired:
                 if self.events:
-                    self.events.emit(CallRetried(step, "repair", 2, fit.reason, item))
-                prompt = repair_prompt(request.prompt, answer.text, fit.reason, kind)
-                answer = await self._generate(client, step, request, prompt, item, spent)
-                fit = self._fit(answer, kind)
+                    self.events.emit(call_finished(step, answer, seconds, item, call, "unfit", repaired=True))
+                    self.events.emit(CallRetried(step, "repair", 2, fit.reason, item, call))
+                prompt = repair_prompt(request.prompt, answer.text, fit.reason, request.form.words())
+                answer, seconds = await self._generate(client, step, request, prompt, item, spent, call)
+                fit = self._fit(answer, request.form)
+            if self.events:
+                how = "unfit" if isinstance(fit, Unfit) else fit.how or "exact"
+                self.events.emit(call_finished(step, answer, seconds, item, call, how))
             if isinstance(fit, Unfit):
-                raise self._failed(Failed("bad_answer", f"the answer does not fit: {fit.reason}", item=item), spent)
+                raise self._failed(Failed("bad_answer", f"the answer is invalid: {fit.reason}", item=item), spent)
             output, value = _typed(answer.text, fit, kind)
             if fit.how is not None:
                 self._note(step, item, type_written(kind), fit, output)
@@ -180,17 +199,17 @@ class Caller:
         if self.events:
             self.events.emit(AnswerRead(step, kind, how, said, output, item))
 
-    def _fit(self, answer: Completion, kind: Type) -> Fit | Unfit:
-        """Return the value of a typed answer. If a layer has already coerced the answer, the result also has the raw text."""
-        fit = as_type(answer.text, kind, strict=self.strict_types)
+    def _fit(self, answer: Completion, shape: Shape) -> Fit | Unfit:
+        """Return the value of a typed answer. If a layer has already coerced the answer, the result also contains the raw text."""
+        fit = shape.fit(answer.text, strict=self.strict_types)
         if answer.raw and isinstance(fit, Fit):
-            came = as_type(answer.raw, kind, strict=self.strict_types)
+            came = shape.fit(answer.raw, strict=self.strict_types)
             same = isinstance(came, Fit) and came.value == fit.value
             fit = came if same else Fit(fit.value, "embedded", answer.raw)
         return fit
 
-    def item_done(self, step: str, item: int, outcome: Outcome, seconds: float) -> None:
-        """Save the answer for one item of EACH, if the run is saved."""
+    def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
+        """Save the answer for one item of EACH, or for one sample of a step, if the run is saved."""
         if self.record is not None:
             self.record.item_done(step, item, outcome, seconds)
             self.tell_damage()
@@ -205,7 +224,7 @@ class Caller:
         """Return the model for the request. Raises ``StepFailed``."""
         if request.model is None:
             if self.llm is None:
-                raise StepFailed(Failed("not_configured", "the run has no model", "pass one as llm="))
+                raise StepFailed(Failed("not_configured", "the run has no model", "pass a model as llm="))
             return self.llm
         client = self.models.get(request.model)
         if client is None:
@@ -218,15 +237,21 @@ class Caller:
         return client
 
     async def _generate(
-        self, client: LLM, step: str, request: Request, prompt: str, item: int | None, spent: Spent
-    ) -> Completion:
-        """Send one prompt and return a complete answer; any error becomes a ``StepFailed``."""
-        options = self._options(step, request, item)
+        self, client: LLM, step: str, request: Request, prompt: str, item: int | None, spent: Spent, call: int
+    ) -> tuple[Completion, float]:
+        """Send one prompt; return a complete answer and the seconds it took. Any error becomes a ``StepFailed``.
+
+        The event ``call.finished`` is emitted here only for an error: the caller knows how an answer was read.
+        """
+        shown = None
+        if self.events and request.is_shown and request.kind == "text" and self.events.streams(step):
+            shown = ShownAnswer(self.events, step, item, call)
+        options = self._options(step, request, item, call, shown)
         began, failed, is_sent = 0.0, None, True
         await self.gate.acquire()
         try:
             if self.events:
-                self.events.emit(CallStarted(step, prompt, item))
+                self.events.emit(CallStarted(step, prompt, item, call, model_spec(client)))
                 began = perf_counter()
             answer = await client.generate(prompt, **options)
             if type(answer) is not Completion:
@@ -254,39 +279,65 @@ class Caller:
             answer, failed = Completion(""), Failed("error", f"{type(error).__name__}: {error}"[:_LONGEST])
         finally:
             self.gate.release()
+            if shown is not None:
+                shown.is_closed = True
+        if shown is not None and failed is None:
+            shown.complete(answer.text)
         if is_sent:  # a call rejected by the budget was not sent
             calls = max(answer.attempts, int(answer.cached))
             spent.add(calls, answer.usage, answer.cost, answer.attempts)
-        if self.events:
-            self.events.emit(
-                CallFinished(
-                    step, answer.text, answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.cost,
-                    answer.cached, perf_counter() - began, failed.kind if failed else "", item, answer.attempts,
-                )
-            )  # fmt: skip
+        seconds = perf_counter() - began
         if failed is not None:
+            if self.events:
+                self.events.emit(call_finished(step, answer, seconds, item, call, error=failed.kind))
             raise self._failed(failed, spent)
-        return answer
+        return answer, seconds
 
     def _failed(self, failed: Failed, spent: Spent) -> StepFailed:
         return StepFailed(failed, usage=spent.usage, cost=spent.cost, calls=spent.calls)
 
-    def _options(self, step: str, request: Request, item: int | None) -> Any:
-        """Return the options for the LLM port. ``notify`` is included only if there are subscribers."""
-        if isinstance(request.kind, str) and not self.events and not self.strict_types:
+    def _options(
+        self, step: str, request: Request, item: int | None, call: int, shown: ShownAnswer | None = None
+    ) -> Any:
+        """Return the options for the LLM port. ``notify`` is included only if there are subscribers, ``on_delta`` only with ``shown``."""
+        if request.kind == "text" and not self.events and not self.strict_types:
             return request.options
         options = dict(request.options)
         if self.strict_types:
             options["strict_types"] = True
         if not isinstance(request.kind, str):
             options["choices"] = list(request.kind)
+        elif request.kind != "text":
+            shape = request.form
+            options["schema"] = shape.schema
+            options["tidy"] = partial(shape.as_json, strict=self.strict_types)
+            options["form"] = shape.words()
         if events := self.events:
 
             def notify(notice: Notice) -> None:
-                events.emit(CallRetried(step, notice.kind, notice.attempt, notice.reason, item))
+                is_void = shown is not None and shown.void()
+                events.emit(CallRetried(step, notice.kind, notice.attempt, notice.reason, item, call, is_void))
 
             options["notify"] = notify
+        if shown is not None:
+            options["on_delta"] = shown.add
         return options
+
+
+ReadAs = Callable[[str, str], str]
+"""A function of the text of an answer and its raw text. It returns how the value was found, or "unfit"."""
+
+
+def call_finished(
+    step: str, answer: Completion, seconds: float, item: int | None = None, call: int = 0, read_as: str = "", *,
+    error: str = "", repaired: bool = False,
+) -> CallFinished:  # fmt: skip
+    """Return the event for an answer. ``error`` is the kind of the failure; the other arguments are fields of the event."""
+    usage = answer.usage
+    return CallFinished(
+        step, answer.text, usage.prompt_tokens, usage.completion_tokens, answer.cost, answer.cached, seconds, error, item,
+        answer.attempts, call, answer.model, answer.finish_reason, read_as, repaired,
+    )  # fmt: skip
 
 
 def _as_completion(answer: Any) -> Completion:
@@ -312,10 +363,11 @@ def _typed(text: str, fit: Fit, kind: Type) -> tuple[str, Any]:
 
 
 class Counted(Layer):
-    """Counts the requests of each call when they are sent: in ``tally`` or, if ``tally`` is None, in the additional option ``tally``.
+    """Counts the requests of each call when they are sent.
 
-    ``own``: whether the client belongs to this project. Its ``BudgetExceeded`` does not count the request that was not sent; from the
-    count of a custom client, one request is subtracted.
+    The count is in ``tally``. If ``tally`` is None, each call has an additional option ``tally`` for its count. ``own`` is true
+    for a client of knotwork: when it raises ``BudgetExceeded``, it does not count the request that was not sent. For a custom
+    client, one request is subtracted from the count.
     """
 
     def __init__(self, inner: Client, own: bool, tally: Spent | None = None) -> None:
@@ -337,7 +389,7 @@ class Counted(Layer):
 
 
 def counted(client: Any, *layers: Callable[[Client], Client], tally: Spent | None = None) -> Counted:
-    """Return ``client`` (anything that ``as_client`` accepts) inside ``layers``, the innermost layer first, inside ``Counted``."""
+    """Return ``client`` (anything that ``as_client`` accepts) wrapped in ``layers``, the innermost layer first, and then in ``Counted``."""
     inner: Client = as_client(client)
     for layer in layers:
         inner = layer(inner)
@@ -346,7 +398,7 @@ def counted(client: Any, *layers: Callable[[Client], Client], tally: Spent | Non
 
 @define
 class Losses:
-    """Failures that the next call would have too: one failure for each model name (None: the run's model), and the exhausted budget."""
+    """Failures that later calls would repeat: one for each failed model (None: the run's model), and an exhausted budget."""
 
     models: dict[str | None, Failed] = field(factory=dict)
     budget: Failed | None = None
@@ -367,9 +419,9 @@ class Losses:
 class Asker:
     """Asks a run's models: looks the answer up in the run's record, calls the model, counts the cost and records the answer.
 
-    Answers, rankings, compilations, questions and extractions use this class. ``layers`` wrap the client of each model. ``spent`` is
-    the cost of all calls, including cancelled calls. ``losses`` collects failures that later calls would have too; a model with such
-    a failure is not called again. If ``losses`` is None, the model is called again.
+    Answers, rankings, compilations, questions and extractions use this class. ``layers`` wrap the client of each model.
+    ``spent`` is the cost of all calls, including cancelled calls. ``losses`` collects failures that would also occur in later
+    calls. A model with such a failure is not called again. If ``losses`` is None, no failures are collected.
     """
 
     caller: Caller
@@ -384,13 +436,13 @@ class Asker:
     async def ask(
         self, item: int, prompt: str, options: Mapping[str, Any], digest: Callable[[], str] = str, *, model: str | None = None,
         step: str | None = None, recorded_item: int | None = None, value: Callable[[], Any] | None = None,
-        round: Spent | None = None,
+        round: Spent | None = None, read_as: ReadAs | None = None,
     ) -> Outcome:  # fmt: skip
         """Return the answer. Raises ``StepFailed``. The cost is added to ``spent`` and to ``round``.
 
         ``item`` is the number of the call in events; ``recorded_item`` is the number in the record (None: the same number). If ``step``
         is None, the asker's ``step`` is used. ``digest`` returns a hash of everything that can change the answer. ``value`` returns
-        the value to record (None: the answer's text is recorded).
+        the value to record; without ``value``, the answer's text is recorded. ``read_as`` is as for ``Caller.ask``.
         """
         record, kept_as = self.caller.record, item if recorded_item is None else recorded_item
         step = self.step if step is None else step
@@ -402,7 +454,7 @@ class Asker:
         tally, began = Spent(), perf_counter()
         try:
             request = Request(prompt, options={**options, "tally": tally})
-            outcome = await self._caller(model).ask(step, request, item)
+            outcome = await self._caller(model).ask(step, request, item, read_as)
             tally.add(0, outcome.usage, outcome.cost)
         except StepFailed as error:
             tally.add(0, error.usage, error.cost)

@@ -1,10 +1,12 @@
-"""Builds a client with all its layers from a model's spec. Only this module names concrete adapters.
+"""Builds a client with all its layers from a model's spec. Only this module refers to concrete adapters.
 
 An adapter is imported when a spec names it, so that a run loads (and needs) only the adapters that it uses.
 """
 
+import logging
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,18 +20,25 @@ from ...adapters.llm import NotConfigured
 from ...adapters.llm.budget import Budget, Ledger, Price, Priced
 from ...adapters.llm.cache import Cached
 from ...adapters.llm.keys import has_key, known_keys, mask_keys, refuse_key
-from ...adapters.llm.middleware import Again, Client, ModelCheck, Throttled, Validated
+from ...adapters.llm.middleware import Again, Client, ModelCheck, Throttled, Validated, model_spec
+from ...adapters.llm.prices import FREE, find_price
+from .answer_cache import AnswerCache, SharedCaches
 
 if TYPE_CHECKING:
     from ...adapters.graph_networkx import Loaded as Loaded
     from ...adapters.graph_networkx import NetworkXAdapter
+    from ...adapters.graph_networkx.loader import Progress
+    from ...adapters.graph_networkx.prepared_copy import CopyEntry as CopyEntry
+    from ...adapters.graph_networkx.prepared_copy import CopyFolder
+    from ...adapters.llm.batch_model import BatchedModel
+    from ...adapters.llm.batches import BatchService
     from ...adapters.state_json.folder_audit import Audit
     from ...adapters.state_json.store import Durability, JSONStateStore
 
 __all__ = [
-    "SPECS", "Ledger", "ModelSettings", "NetworkXAdapter", "Price", "default_spec", "fork_state", "identity_of", "named_graphs",
-    "open_adapter", "open_graph", "open_model", "open_state", "read_brief", "read_state", "verify_state",
-    "with_check",
+    "SPECS", "Ledger", "ModelSettings", "NetworkXAdapter", "Price", "default_spec", "fork_state", "graph_in_folder", "identity_of",
+    "is_graph_file", "named_graphs", "open_adapter", "open_batches", "open_graph", "open_model", "open_state",
+    "read_brief", "read_state", "verify_state", "with_check",
 ]  # fmt: skip
 
 
@@ -58,13 +67,15 @@ SPECS = (
 class ModelSettings:
     """A model, and the limits on calls to this model.
 
-    ``spec``: one of the forms in ``SPECS``. ``cache``: the file of the call cache (None: no cache). ``ledger``: the budget that the
-    models of one run share. ``price``: US dollars per million tokens, if known. ``rate``: maximum calls per minute.
-    ``max_concurrency``: maximum number of concurrent calls. ``stream``: whether to request streamed answers.
+    ``spec`` has one of the forms in ``SPECS``. ``cache`` is the call cache (None: no cache). ``ledger`` is the budget that the
+    models of one run share. ``price`` is in US dollars per million tokens (None: looked up, see ``adapters.llm.prices``). ``rate`` is the
+    maximum number of calls per minute, ``max_concurrency`` the maximum number of concurrent calls (an ``AutoConcurrency`` adapts to
+    the model, and ``warn`` receives what it settled on when the client is closed). If ``stream``, streamed answers are
+    requested.
     """
 
     spec: str
-    cache: Path | None = None
+    cache: AnswerCache | None = None
     ledger: Ledger = field(factory=Ledger)
     price: Price | None = None
     rate: float | None = None
@@ -75,8 +86,8 @@ class ModelSettings:
 def default_spec(environ: Mapping[str, str] = os.environ) -> str:
     """Return the default spec of a run: ``KNOTWORK_LLM`` if it is set, else ``local`` if its extra is installed.
 
-    Otherwise raises ``NotConfigured``; the message names the two ways to get a model, on two lines. A key in the environment does
-    not select a model, because that would spend money without a request.
+    Otherwise raises ``NotConfigured``; the message names the two ways to get a model, on two lines. A key in the environment
+    does not select a model, because this would spend money that the user has not agreed to spend.
     """
     if named := environ.get("KNOTWORK_LLM", "").strip():
         refuse_key(named, environ)
@@ -94,32 +105,40 @@ def open_model(
     environ: Mapping[str, str] = os.environ,
     *,
     warn: Callable[[str], None] | None = None,
+    caches: SharedCaches | None = None,
 ) -> Client:
     """Return a client, with ``generate`` and ``aclose``, for ``settings`` or for a spec alone.
 
     The client is bound to the event loop of its first call. Keys are read from ``environ``: OPENAI_API_KEY, ANTHROPIC_API_KEY,
-    KNOTWORK_API_KEY (for a URL). ``warn`` receives warnings. Raises ``NotConfigured``.
+    KNOTWORK_API_KEY (for a URL). With KNOTWORK_LLM_CLIENT=sdk, the ``openai`` SDK makes all calls of OpenAI-compatible models. ``warn``
+    receives warnings. Clients that are opened with the same ``caches`` share the connection of a shared cache. Raises ``NotConfigured``.
     """
     if isinstance(settings, str):
         settings = ModelSettings(settings)
     spec = settings.spec.strip()
     scheme = spec.partition(":")[0]
     in_memory = scheme == "local"
-    price = settings.price
-    if in_memory or (price is None and scheme == "replay"):
-        price = Price(0.0, 0.0)
+    price = find_price(spec, environ) if in_memory or settings.price is None else settings.price
+    if price is not None and price is not FREE:
+        settings.ledger.prices[spec] = price
     client: Client = open_adapter(spec, environ, stream=settings.stream)
     if warn is not None and scheme not in ("local", "replay", "record"):
         client = ModelCheck(client, spec.partition("#")[2] if "#" in spec else spec.partition(":")[2], warn)
     # The local model answers one call at a time. Calls wait in this layer, where waiting does not count against the timeout.
-    client = Throttled(client, max_concurrency=1 if in_memory else settings.max_concurrency, per_minute=settings.rate)
-    client = Validated(Again(Budget(client, settings.ledger, price), halve=not in_memory))
+    most = 1 if in_memory else settings.max_concurrency
+    client = Throttled(client, max_concurrency=most, per_minute=settings.rate, model=spec, tell=warn)
+    client = Validated(Again(Budget(client, settings.ledger, price, spec), halve=not in_memory))
     if price is not None:
         client = Priced(client, price)
     # A cassette (replay or record) has no cache: looking up an answer in the cassette is faster, the file may be edited between
     # runs, and a recording must contain every request.
     if settings.cache is not None and scheme not in ("replay", "record"):
-        client = Cached(client, settings.cache, identity_of(spec, environ), warn=warn)
+        shared = None
+        if settings.cache.shared:
+            shared = (caches or SharedCaches()).open(
+                settings.cache.shared, warn or logging.getLogger("knotwork").warning
+            )
+        client = Cached(client, settings.cache.file, identity_of(spec, environ), warn=warn, shared=shared)
     return client
 
 
@@ -145,6 +164,13 @@ def identity_of(spec: str, environ: Mapping[str, str] = os.environ) -> str:
 
 def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: bool = False) -> Client:
     """Return the adapter for ``spec``, without layers. Raises ``NotConfigured``."""
+    client = _adapter(spec, environ, stream)
+    if not model_spec(client):  # a recording has the spec of the model that it records
+        client.model_spec = spec  # type: ignore[attr-defined]  # adapters are classes of this project
+    return client
+
+
+def _adapter(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
     identity_of(spec, environ)  # checks for keys before any message repeats the spec
     if spec.startswith(("http://", "https://")):
         return _at_url(spec, environ, stream)
@@ -152,7 +178,9 @@ def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: 
     if spec == "local" or (scheme == "local" and rest):
         path = rest or None
         if find_spec("xllamacpp") is None:
-            raise NotConfigured("local: its extra is not installed", hint="pip install 'knotwork[local]'")
+            raise NotConfigured(
+                "local: the optional dependencies are not installed", hint="pip install 'knotwork[local]'"
+            )
         from ...adapters.llm.local import LocalModel
 
         return LocalModel(path)
@@ -162,11 +190,14 @@ def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: 
                 from ...adapters.llm.openai import OpenAIModel
 
                 key = _key(environ, "OPENAI_API_KEY", f"openai:{rest}")
-                return OpenAIModel(rest, api_key=key, stream=stream, hide=known_keys(environ))
+                return OpenAIModel(
+                    rest, api_key=key, stream=stream, hide=known_keys(environ), direct=_is_direct(environ)
+                )
             case "anthropic":
                 if find_spec("anthropic") is None:
                     raise NotConfigured(
-                        "anthropic: its extra is not installed", hint="pip install 'knotwork[anthropic]'"
+                        "anthropic: the optional dependencies are not installed",
+                        hint="pip install 'knotwork[anthropic]'",
                     )
                 from ...adapters.llm.anthropic import AnthropicModel
 
@@ -181,6 +212,32 @@ def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: 
     raise _unknown(spec)
 
 
+def open_batches(spec: str, environ: Mapping[str, str] = os.environ) -> "tuple[BatchedModel, BatchService]":
+    """Return the adapter for ``spec`` and the batch API of its service. Raises ``NotConfigured``, also if the model has no batch API."""
+    identity_of(spec, environ)
+    scheme, _, rest = spec.partition(":")
+    is_url = spec.startswith(("http://", "https://"))
+    if not is_url and scheme not in ("openai", "anthropic"):
+        if scheme in ("local", "replay", "record"):
+            raise NotConfigured(
+                f"{scheme} has no batch API",
+                hint="run without --batch, or use openai:MODEL, anthropic:MODEL or URL#MODEL",
+            )
+        raise _unknown(spec)
+    model: Any = _adapter(spec, environ, stream=False)
+    if scheme == "anthropic":
+        from ...adapters.llm.anthropic_batches import AnthropicBatches
+
+        return model, AnthropicBatches(api_key=_key(environ, "ANTHROPIC_API_KEY", spec))
+    from ...adapters.llm.openai_batches import OpenAIBatches
+
+    if is_url:
+        return model, OpenAIBatches(
+            api_key=environ.get("KNOTWORK_API_KEY", "").strip() or None, base_url=spec.partition("#")[0]
+        )
+    return model, OpenAIBatches(api_key=_key(environ, "OPENAI_API_KEY", f"openai:{rest}"))
+
+
 def _unknown(spec: str) -> NotConfigured:
     schemes = {form.partition(":")[0]: form for form in SPECS if form[0].islower()}
     written = spec.partition(":")[0]
@@ -190,8 +247,8 @@ def _unknown(spec: str) -> NotConfigured:
     elif re.fullmatch(r"[\w.\-]{1,60}", spec) and mask_keys(spec) == spec:
         hint = f"did you mean {'anthropic' if spec.startswith('claude') else 'openai'}:{spec}?"
     else:
-        hint = "an address needs its model: https://host/v1#MODEL"
-    return NotConfigured(f"{mask_keys(spec)[:80]!r} is not a model; the forms are {', '.join(SPECS)}", hint=hint)
+        hint = "add the model to the address: https://host/v1#MODEL"
+    return NotConfigured(f"{mask_keys(spec)[:80]!r} is not a model spec; the forms are {', '.join(SPECS)}", hint=hint)
 
 
 def _key(environ: Mapping[str, str], name: str, spec: str) -> str:
@@ -214,15 +271,28 @@ def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
             hint="put the key in KNOTWORK_API_KEY",
         )
     if not host or not model:
-        raise NotConfigured(f"{spec[:80]!r} has no model", hint="an address needs its model: https://host/v1#MODEL")
+        raise NotConfigured(f"{spec[:80]!r} has no model", hint="add the model to the address: https://host/v1#MODEL")
     from ...adapters.llm.openai import OpenAIModel
 
     key = environ.get("KNOTWORK_API_KEY", "").strip() or None
-    return OpenAIModel(model, base_url=url, api_key=key, stream=stream, hide=known_keys(environ))
+    return OpenAIModel(
+        model, base_url=url, api_key=key, stream=stream, hide=known_keys(environ), direct=_is_direct(environ)
+    )
+
+
+def _is_direct(environ: Mapping[str, str]) -> bool:
+    """Return whether plain calls use the direct client, the default; ``KNOTWORK_LLM_CLIENT=sdk`` sends all calls through the SDK."""
+    named = environ.get("KNOTWORK_LLM_CLIENT", "").strip() or "direct"
+    if named not in ("direct", "sdk"):
+        raise NotConfigured(
+            "KNOTWORK_LLM_CLIENT is neither 'direct' nor 'sdk'",
+            hint="unset it, or set it to sdk to make all calls of OpenAI-compatible models through the openai SDK",
+        )
+    return named == "direct"
 
 
 def _has_secret(address: str) -> bool:
-    """Return whether an address has a user, a password or a query; for an address that can't be parsed, whether it contains an @."""
+    """Return whether an address has a user, a password or a query. If the address can't be parsed, return whether it contains an @."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -239,19 +309,82 @@ def _record(rest: str, environ: Mapping[str, str], stream: bool) -> Client:
     return RecordModel(open_adapter(inner, environ, stream=stream), path, inner)
 
 
-def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Loaded":
-    """Load a graph from a file, from ``nx:NAME`` or from a networkx graph.
+def open_graph(
+    source: Any,
+    *,
+    raw: bool = False,
+    strict: bool = False,
+    cache: bool = True,
+    verify: bool = False,
+    progress: "Progress | None" = None,
+) -> "Loaded":
+    """Load a graph from a file, from ``nx:NAME`` or from a networkx graph, or open the graph database of a URL.
 
     In the result, ``adapter`` is the graph and ``report`` describes what was changed on loading. ``raw`` keeps the conventions of other
-    tools (quotes, ``<SEP>``, numbers written as text); ``strict`` reads the live graph for each access. Raises ``AdapterError``.
+    tools (quotes, ``<SEP>``, numbers written as text); ``strict`` reads the live graph for each access. With ``cache``, an unchanged file
+    is opened from its prepared copy, and a copy of a large file is kept. With ``verify``, the file's content is compared with the copy's,
+    even if the file's size and time are unchanged. ``progress`` receives the number of bytes read and the size of the file. Raises
+    ``AdapterError``.
     """
+    from ...adapters.graph_cypher import is_database
     from ...adapters.graph_networkx import load
 
-    return load(source, raw=raw, strict=strict)
+    if is_database(source):
+        return _open_database(source, raw, strict)
+    copies = graph_copies() if cache and isinstance(source, str | os.PathLike) else None
+    return load(source, raw=raw, strict=strict, copies=copies, verify=verify, progress=progress)
+
+
+def _open_database(url: str, raw: bool, strict: bool) -> "Loaded":
+    from ...adapters.graph_cypher import open_database
+    from ...adapters.graph_networkx import Loaded, LoadReport
+
+    began = time.perf_counter()
+    adapter = open_database(url, strict)
+    nodes, edges = adapter.sizes
+    report = LoadReport(
+        source=adapter.name,
+        format=adapter.address.scheme,
+        directed=True,
+        multi=adapter.source.multi,
+        nodes=nodes,
+        edges=edges,
+        seconds=time.perf_counter() - began,
+        raw=raw,
+        warnings=("values of a database are never rewritten: raw has no effect",) if raw else (),
+    )
+    return Loaded(adapter, report)
+
+
+def is_graph_file(source: str) -> bool:
+    """Return whether the source of a graph names a file: neither ``nx:NAME`` nor the URL of a graph database."""
+    from ...adapters.graph_cypher import is_database
+
+    return not source.startswith("nx:") and not is_database(source)
+
+
+def graph_in_folder(source: str, folder: Path) -> str:
+    """Return the source of a graph. A relative path in it is resolved in ``folder``; any other source stays unchanged."""
+    if is_graph_file(source):
+        return str(folder / Path(source).expanduser())
+    scheme, _, rest = source.partition(":")
+    return f"{scheme}:{folder / Path(rest).expanduser()}" if scheme == "ladybug" else source
+
+
+def graph_copies() -> "CopyFolder":
+    """Return the folder of prepared copies of graph files: ``cache/graphs`` in ``KNOTWORK_HOME``, else in the user's cache folder."""
+    from ...adapters.graph_networkx.prepared_copy import CopyFolder
+
+    home = os.environ.get("KNOTWORK_HOME")
+    if home:
+        return CopyFolder(Path(home) / "cache" / "graphs")
+    from platformdirs import user_cache_path
+
+    return CopyFolder(user_cache_path("knotwork") / "graphs")
 
 
 def named_graphs() -> tuple[str, ...]:
-    """Return the names of the graphs in NetworkX, such as ``nx:les_miserables``. If a graph has numeric parameters, ``(...)`` follows."""
+    """Return the names of the graphs in NetworkX, such as ``nx:les_miserables``. A name with numeric parameters ends in ``(...)``."""
     from ...adapters.graph_networkx.formats import generators
 
     return tuple(f"nx:{name}" for name in generators())
@@ -272,7 +405,7 @@ def open_state(
 
 
 def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state object with a checksum, to be written to a file. Opening and verifying the file test the checksum."""
+    """Return the state object with a checksum, to be written to a file. The checksum is tested when the file is opened or verified."""
     from ...adapters.state_json.state_object import with_check as checked
 
     return checked(told)
@@ -291,21 +424,24 @@ def read_state(path: Path | str) -> dict[str, Any]:
         store.close()
 
 
-def read_brief(path: Path | str) -> dict[str, Any]:
-    """Return the state object for a report: like ``read_state``, but without ``replay``, and the history is read incrementally.
+def read_brief(path: Path | str, warn: Callable[[str], None]) -> dict[str, Any]:
+    """Return the state object for a report: like ``read_state``, but without ``replay``. The history is read on access.
 
-    ``answers`` is the number of answers from models. Raises ``StoreError``.
+    ``answers`` is the number of answers from models. ``warn`` receives messages about opening the state. Raises ``StoreError``.
     """
     from ...adapters.state_json.open_state import read_brief as read
 
-    return read(Path(path))
+    return read(Path(path), warn)
 
 
-def fork_state(source: Path | str, into: Path | str) -> str:
-    """Create a directory ``into`` with a copy of the state in ``source``, and return its hash. Raises ``StoreError``."""
+def fork_state(source: Path | str, into: Path | str, warn: Callable[[str], None] | None = None) -> str:
+    """Create a directory ``into`` with a copy of the state in ``source``, and return the hash of the state.
+
+    Raises ``StoreError``. ``warn`` receives messages about opening ``source``.
+    """
     from ...adapters.state_json.open_state import fork_directory
 
-    return fork_directory(Path(source), Path(into))
+    return fork_directory(Path(source), Path(into), warn=warn)
 
 
 def verify_state(path: Path | str) -> "Audit":
@@ -319,7 +455,7 @@ def verify_state(path: Path | str) -> "Audit":
 
 
 def _questions(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """Yield each file of the saved runs in ``folder`` with its fault ("" for no fault, None for a file that is not checked)."""
+    """Yield each file of the saved runs in ``folder``, and its fault ("" for no fault, None for a file that is not checked)."""
     from ..runs.journal import Damage, records
 
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):

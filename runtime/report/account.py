@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
+from ..events import is_nested
 from ..results import add_costs
 
 if TYPE_CHECKING:
+    from ...adapters.llm.budget import Price
     from .drawings import Row, TreeDrawing
 
 # Functions that read a field of an event. Events come from a file: a value of another type, or a non-finite number, counts as empty.
@@ -42,7 +44,7 @@ def figure(event: Mapping[str, Any], name: str) -> float | None:
 
 
 _TEXT = 40_000
-"""Maximum characters that are shown of a prompt or an answer."""
+"""Maximum number of shown characters of a prompt or an answer."""
 _PAGE = 6_000_000
 """Maximum characters of all texts on the page."""
 _ENTRIES = 400
@@ -73,7 +75,7 @@ class Block:
 
 @define
 class Entry:
-    """One entry in a phase. ``status`` is a word that selects the colour, ``outcome`` the result in words.
+    """One entry in a phase. ``status`` is a word that selects the colour, ``outcome`` is the result in words.
 
     ``code`` is shown verbatim. ``lines`` are remarks, such as retries and their reasons. ``blocks`` are collapsible texts.
     """
@@ -89,7 +91,7 @@ class Entry:
 
 @define
 class Figures:
-    """Requests sent to models, answers from the cache, tokens, US dollars (None: unknown), seconds."""
+    """Numbers of sent requests, of cached answers and of tokens, the cost in US dollars (None: unknown), and the seconds."""
 
     calls: int = 0
     cached: int = 0
@@ -104,7 +106,7 @@ class Figures:
         return self.prompt_tokens + self.completion_tokens
 
     def call(self, event: Mapping[str, Any], again: int = 0) -> None:
-        """Count a finished call. ``again`` is how often the request was repeated; if the event has a field ``calls``, that number counts.
+        """Count a finished call. ``again`` is the number of repeated requests; a field ``calls`` in the event takes precedence.
 
         A call that was refused because of the budget was not sent. A call marked as not counted is included in another call.
         """
@@ -165,8 +167,10 @@ class Section:
 
     @property
     def figures(self) -> Figures:
-        """The total figures of all phases."""
-        return _sum(phase.figures for phase in self.phases.values())
+        """The total figures of all phases. The time of a step includes the steps of the script that it runs."""
+        total = _sum(phase.figures for phase in self.phases.values())
+        total.seconds -= sum(phase.figures.seconds for phase in self.phases.values() if is_nested(phase.name))
+        return total
 
     @property
     def status(self) -> str:
@@ -178,7 +182,7 @@ class Section:
 class Account:
     """The data about a run. ``kind`` is script, seed, rank, compile or ask; ``subject`` is the request, ``answer`` the result.
 
-    ``attempts`` is one more than the number of times the run was resumed. ``logged``: whether events, including prompts, were stored.
+    ``attempts`` is one more than the number of times the run was resumed. ``logged`` is true if events, including prompts, were stored.
     """
 
     kind: str
@@ -195,6 +199,8 @@ class Account:
     sections: dict[Any, Section] = field(factory=dict)
     documents: list[Block] = field(factory=list)
     facts: list[tuple[str, str]] = field(factory=list)
+    prices: "dict[str, Price]" = field(factory=dict)
+    """Maps the specs of the run's models to their recorded prices."""
     warnings: list[str] = field(factory=list)
     evidence: list[tuple[str, str, str]] = field(factory=list)
     """For each finding that the answer cites: the key, the finding, and its evidence in the graph."""

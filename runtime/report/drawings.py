@@ -186,12 +186,12 @@ def _cut(text: str) -> str:
 _MOST = 1_000
 _WORDS = 160
 _DEEPEST = 12
-"""Maximum number of indentation levels; all deeper branches have the last level."""
+"""Maximum number of indentation levels; deeper branches are shown at the last level."""
 
 
 @frozen
 class Row:
-    """A line for a branch. ``way``: the branch is on the path to the best state. ``failed``: the branch has no result."""
+    """A line for a branch. ``way`` is true if the branch is on the path to the best state, ``failed`` if the branch has no result."""
 
     depth: int
     text: str
@@ -235,7 +235,7 @@ def _line(branch: TreeBranch, child: TreeNode | None, *, own: bool) -> str:
 
 def _state_text(node: TreeNode) -> str:
     held = ", ".join(f"{key} {size}" for key, size in list(node.keys.items())[:8])
-    worth = "worth is not known" if node.value is None else f"worth {node.value:.2f}"
+    worth = "value unknown" if node.value is None else f"value {node.value:.2f}"
     visits = f", {node.visits} visits" if node.visits else ""
     return f"{worth}{visits}{f', holds {held}' if held else ''}"
 

@@ -17,7 +17,7 @@ _SNIPPET = 600
 _EACH, _ALL = 200, 1_000
 """Maximum number of findings that are shown for each key, and for all keys together."""
 _FIELDS, _PIECES = 20, 5
-"""Maximum number of fields that are shown for a finding, and of pieces of evidence of each kind."""
+"""Maximum number of shown fields of a finding, and of shown pieces of evidence of each kind."""
 
 
 @frozen
@@ -77,6 +77,12 @@ class Finding:
         made = (piece for piece in self.evidence if piece.get("kind") == "model")
         found = dict.fromkeys(ModelAnswer(cut(str(p.get("model") or ""), 100), _short(p.get("cited"))) for p in made)
         return tuple(islice(found, _PIECES))
+
+    @property
+    def computations(self) -> tuple[str, ...]:
+        """Descriptions of how the values were computed: one for each distinct computation in the evidence."""
+        made = dict.fromkeys(_computation(piece) for piece in self.evidence if piece.get("kind") == "computed")
+        return tuple(islice(filter(None, made), _PIECES))
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -188,11 +194,44 @@ def _finding(name: str, value: Any, evidence: Sequence[Mapping[str, Any]]) -> Fi
         title = f"{name}: {_text(value)}" if name else _text(value)
         return Finding(title, (), tuple(evidence))
     titled = next((key for key in _TITLES if value.get(key) not in (None, "")), None)
-    titled = titled if titled is not None else next(iter(value), None)
-    title = name or ("" if titled is None else _text(value[titled]))
+    named = titled is not None
+    titled = titled if named else next(iter(value), None)
+    title = name or ("" if titled is None else _title(titled, value[titled], named=named))
     others = [key for key in value if key != titled or name]
     shown = tuple((cut(key, 100), _text(value[key])) for key in others[:_FIELDS])
     return Finding(title, shown, tuple(evidence), len(others) - len(shown))
+
+
+def _title(name: str, value: Any, *, named: bool) -> str:
+    """Return the title of an item from the field ``name``.
+
+    ``named`` is true if the field is a name; other fields are shown with their names.
+    """
+    if named and not isinstance(value, Mapping):
+        return _text(value)
+    if isinstance(value, Mapping):
+        inner = next((value[key] for key in _TITLES if value.get(key) not in (None, "")), None)
+        if inner is None and "source" in value and "target" in value:
+            inner = f"{_text(value['source'])} - {_text(value['target'])}"
+        value = inner if inner is not None else value
+    return cut(f"{name}: {_text(value)}", _LONGEST)
+
+
+def _computation(piece: Mapping[str, Any]) -> str:
+    """Return how values were computed: the formulas of columns, or an algorithm with its settings, its weight and its graph."""
+    step = f" (step {piece['step']})" if piece.get("step") not in (None, "") else ""
+    if isinstance(columns := piece.get("columns"), Mapping):
+        texts = [str(text) if str(name) == str(text) else f"{name} = {text}" for name, text in columns.items()]
+        over = piece.get("over")
+        items = f", from {over:,} item{'' if over == 1 else 's'}" if isinstance(over, int) else ""
+        return cut(", ".join(texts), _LONGEST) + items + step
+    if not piece.get("algorithm"):
+        return ""
+    settings = piece.get("settings")
+    given = [f"{name} = {value}" for name, value in settings.items()] if isinstance(settings, Mapping) else []
+    weight = [f"weighted by {piece['weight']}"] if piece.get("weight") else []
+    measured = [f"in the graph made of {piece['on']}"] if piece.get("on") else []
+    return cut(", ".join([str(piece["algorithm"]), *given, *weight, *measured]), _LONGEST) + step
 
 
 def _text(value: Any) -> str:
@@ -212,7 +251,7 @@ def _is_named(piece: Mapping[str, Any]) -> bool:
 
 
 def source_of(piece: Mapping[str, Any]) -> str:
-    """Return the source of a piece of evidence from the graph: its file, document or chunk, else its nodes."""
+    """Return the source of a piece of evidence from the graph: its file, document or chunk or, without these, its nodes."""
     for name in ("file_path", "doc_id", "source_id"):
         if found := piece.get(name):
             return ", ".join(map(str, found)) if isinstance(found, list) else str(found)

@@ -45,7 +45,7 @@ def answer_entry(entry: Entry, event: Mapping[str, Any], space: PageSpace) -> No
 
 
 def remark_entry(event: Mapping[str, Any], space: PageSpace) -> Entry | None:
-    """Return the entry for an event that stands alone, such as a repair, a tool call or a branch; None for an event that is not shown."""
+    """Return the entry for an event with its own entry, such as a repair, a tool call or a branch; None for an event that is not shown."""
     match event.get("event"):
         case "repair.asked":
             return _repair(event, space)
@@ -115,7 +115,7 @@ def _branch(event: Mapping[str, Any]) -> Entry:
     value, child = figure(event, "value"), figure(event, "child")
     status = text(event, "status")
     led = f" to state {child:.0f}" if child is not None else ""
-    worth = f", worth {value:.2f}" if value is not None else ""
+    worth = f", value {value:.2f}" if value is not None else ""
     entry = Entry(
         "branch", f"Branch of state {number(event, 'node')}{led}",
         {"done": "success", "merged": "empty", "failed": "error"}.get(status, "partial"),
@@ -133,18 +133,18 @@ def _lost(event: Mapping[str, Any], name: str) -> int:
 
 
 _TURNS = 100
-"""The number of a planner's call is the number of its step times this constant, plus its turn (``planner.place_of``)."""
+"""The number of a planner's call is the number of its step times this constant, plus its turn (``planner.call_number``)."""
 _PLAN, _EXECUTE, _VALUE = "hypothesize and plan", "execute", "judge states"
 _INTERRUPTED = "interrupted"
 _WARNINGS = 100
 
 
 def add_events(account: Account, events: Iterable[Mapping[str, Any]], *, searched: bool = False) -> None:
-    """Add ``events`` to ``account``. ``searched``: the question was answered by a search over plans."""
-    telling = _EventReader(account, searched)
+    """Add ``events`` to ``account``. ``searched`` is true if the question was answered by a search over plans."""
+    reader = _EventReader(account, searched)
     for event in events:
-        telling.take(event)
-    telling.end()
+        reader.take(event)
+    reader.end()
 
 
 @define
@@ -158,7 +158,7 @@ class _ActivePhase:
 
 @define
 class _ActiveEntry:
-    """A call or command in progress, and its phase. ``again``: how often the call was repeated."""
+    """A call or command in progress, and its phase. ``again`` is how often the call was repeated."""
 
     phase: Phase
     entry: Entry
@@ -280,7 +280,7 @@ class _EventReader:
         return f"R{_request(event):02}" if self.account.kind == "rank" else "steps"
 
     def _place_of(self, event: Mapping[str, Any], phase: Phase) -> str:
-        """Return the step for the title of a call; "" for a call that a loop makes, whose number means nothing to a reader."""
+        """Return the step for the title of a call; "" for a call that a loop makes, whose number would not help the reader."""
         step, item = text(event, "step"), event.get("item")
         if step in ("", "planner", "value") or step.partition(".")[2] == phase.name:
             return ""
@@ -426,7 +426,7 @@ class _EventReader:
         self._begun.clear()
 
     def _timed(self, at: _ActivePhase) -> None:
-        """Add the time of a phase that has no end event to its figures."""
+        """Add the elapsed time of a phase without an end event to the figures of the phase."""
         if self.account.kind != "script" and not self.searched:
             at.phase.figures.seconds += max(0.0, at.last - at.began)
 

@@ -5,13 +5,31 @@ If the events of a run were not stored, only its records are shown (``events_of`
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ...adapters.llm.budget import Price, price_of_json
 from ..runs.event_log import LOG, read_log
-from ..runs.journal import ASK, COMPILE, FILE, RANK, SEED, Damage, RunError, whole_records
+from ..runs.journal import ASK, COMPILE, EACH, FILE, RANK, SEED, Damage, RunError, whole_records
+from ..runs.step_names import Contained
 from .account import Account
 from .narrative import add_events
+
+
+def prices_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Price]:
+    """Return a mapping from specs to the prices that the records of a run name.
+
+    A later record overrides an earlier one; malformed prices are skipped.
+    """
+    found: dict[str, Price] = {}
+    for record in records:
+        listed = record.get("prices") if record.get("record") == "models_priced" else None
+        for each in listed if isinstance(listed, list) else ():
+            with suppress(KeyError, TypeError, ValueError):
+                found |= [price_of_json(each)]
+    return found
+
 
 # Events that are derived from the records of a run if its events were not stored: answers without prompts, costs, statuses.
 
@@ -68,17 +86,19 @@ def events_of(kind: str, records: Sequence[Mapping[str, Any]]) -> Iterator[dict[
 
 
 def _with_totals(records: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the positions of the items whose step ended in the same session: the record of such a step has the total of its items."""
+    """Return the positions of records that a later record of the same session includes in its totals.
+
+    The record of a step includes its items, and the steps of a script that it runs.
+    """
     found: set[int] = set()
-    items: dict[Any, list[int]] = {}
+    contained = Contained[int]()
     for number, record in enumerate(records):
         match record["record"]:
             case "run_resumed":
-                items.clear()
-            case "item_done":
-                items.setdefault(record.get("step"), []).append(number)
-            case "step_done":
-                found.update(items.pop(record.get("step"), ()))
+                contained.clear()
+            case "item_done" | "step_done":
+                found.update(contained.close(record))
+                contained.add(record, number)
     return found
 
 
@@ -94,7 +114,7 @@ def _place(kind: str, name: str) -> tuple[int, str, str]:
 
 
 def _call(record: Mapping[str, Any], step: str, request: int, *, counted: bool) -> dict[str, Any]:
-    """Return the event for the end of a call. If not ``counted``, the figures of the call are also included in another record."""
+    """Return the event for the end of a call. If ``counted`` is false, another record includes the call's figures."""
     usage = record.get("usage")
     tokens = usage if isinstance(usage, list) and len(usage) == 2 else [0, 0]
     return {
@@ -110,6 +130,8 @@ def _of_seed(records: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             place = f"context {record.get('context')}, review {record.get('review')}"
             said = json.dumps(record.get("extraction"), ensure_ascii=False)
             yield {**_call(record, place, 0, counted=True), "text": said, "error": record.get("failed") or ""}
+        elif record["record"] == "item_done":
+            yield _call(record, f"{record.get('step')}, context {record.get('item')}", 0, counted=True)
 
 
 def _of_question(records: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -211,6 +233,8 @@ def _take(account: Account, record: Mapping[str, Any]) -> None:
     match record.get("record"):
         case "run_resumed":
             account.status = ""
+        case "models_priced":
+            account.prices.update(prices_of([record]))
         case "run_finished":
             account.status = str(record.get("status") or "")
             account.reason = str(record.get("reason") or "")
@@ -259,6 +283,8 @@ def _documents(account: Account, head: Mapping[str, Any], folder: Path, records:
         last = [record for record in records if record["record"] == "step_done" and record.get("status") == "done"]
         if last and account.status in ("complete", "partial"):
             account.answer = str(last[-1].get("output", ""))[:10_000]
+    elif account.kind == EACH:
+        account.documents.append(space.block("The script", str(head["script"])))
     elif account.kind == SEED:
         done = [record for record in records if record["record"] == "context_done"]
         account.documents.append(space.block("The seed", str(head["script"])))

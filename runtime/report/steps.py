@@ -8,6 +8,7 @@ from attrs import frozen
 
 from ...lang.diagnostic import has_errors
 from ...lang.parse.gasl import parse_command
+from ...lang.printer.gasl_printer import format_condition, format_pattern
 from ...lang.trees import conditions as c
 from ...lang.trees import gasl as g
 from .account import figure
@@ -22,7 +23,7 @@ _OPERATORS = {
     "ENDS_WITH": "ends with", "MATCHES": "matches",
 }  # fmt: skip
 _KINDS = {"LIST": "a list", "DICT": "a collection of named values", "COUNTER": "a counter"}
-_SETS = {"UNION": "all that is in", "INTERSECT": "what is both in", "EXCEPT": "what is in"}
+_SETS = {"UNION": "the items in", "INTERSECT": "the items both in", "EXCEPT": "the items in"}
 
 
 def describe_command(command: g.Command) -> str:
@@ -33,49 +34,69 @@ def describe_command(command: g.Command) -> str:
         case g.Reset(key):
             return f"Emptied “{key.text}”"
         case g.Update(key, source, mode):
-            verb = "Replaced what is in" if mode == "REPLACE" else "Added to"
-            return f"{verb} “{key.text}” what was found as “{source.text}”"
+            if mode == "REPLACE":
+                return f"Replaced the content of “{key.text}” by “{source.text}”"
+            return f"Added “{source.text}” to “{key.text}”"
+        case g.Param(name, type):
+            return f"Took the parameter “{name.text}”, {_TYPES[type]}"
         case g.Find(kind, where, _, limit):
             what = {"nodes": "things", "edges": "connections"}[kind]
-            return f"Looked in the graph for {what}{_whose(where)}{_limit(limit)}"
+            return f"Looked in the graph for {what}{_whose(where)}{_limit(limit, command.per)}"
+        case g.FindPatterns(patterns, where, _, limit):
+            shown = ", ".join(format_pattern(pattern) for pattern in patterns)
+            return f"Looked in the graph for the pattern {_shortened(shown)}{_whose(where)}{_limit(limit, command.per)}"
         case g.FindPaths():
             return _paths(command)
-        case g.Walk(source, _, depth):
-            return f"Went from “{source.text}” to what lies within {_counted(depth or 1, 'connection')}"
+        case g.FindCycles(via, where, max_length, limit):
+            over = f" over connections{_whose(via)}" if via is not None else ""
+            within = f" of at most {_counted(max_length, 'connection')}" if max_length is not None else ""
+            return f"Looked for ways that return to their start{over}{within}{_whose(where)}{_limit(limit)}"
+        case g.Walk(source, via, depth):
+            within = _counted(1 if depth is None else depth, "connection")
+            return f"Went from “{source.text}” to the things within {within}{_over(via)}{_direction(command)}"
         case g.Subgraph(source, radius):
             return f"Took the part of the graph within {_counted(radius, 'connection')} of “{source.text}”"
-        case g.Connect(left, right):
-            return f"Looked for connections between “{left.text}” and “{right.text}”"
-        case g.Measure(source, algorithm):
-            return f"Measured {algorithm} of {_quoted_name(source)}"
-        case g.SelectFields(source, fields):
-            return f"Kept {_and([path.text for path in fields])} of “{source.text}”"
-        case g.SelectWhere(source, where):
-            return f"Kept of “{source.text}” those{_whose(where)}"
+        case g.Connect(left, right, via):
+            return f"Looked for connections between “{left.text}” and “{right.text}”{_whose(via)}"
+        case g.Measure(source, algorithm, _, edges, settings, weight):
+            whole = f"the graph made of “{edges.text}”" if edges is not None else "the whole graph"
+            measured = whole if source is None else f"“{source.text}”" + (f" in {whole}" if edges is not None else "")
+            given = [f"{name} {_value(constant.value)}" for name, constant in settings]
+            chosen = f", with {_and(given)}" if given else ""
+            weighted = f", weighted by {_left(weight)}" if weight is not None else ""
+            return f"Measured {algorithm} of {measured}{chosen}{weighted}"
+        case g.Select():
+            return _selection(command)
+        case g.Unnest(source, by):
+            return f"Made a row for each element of {by.column} in “{source.text}”"
         case g.Count(source, by):
-            return f"Counted “{source.text}”" + (f" by {by.text}" if by else "")
+            return f"Counted “{source.text}”" + (f" by {_and([each.column for each in by])}" if by else "")
         case g.Aggregate(source, by, computations):
-            made = [f"the {n.function} of {n.field.text}" if n.field else f"the {n.function}" for n in computations]
-            return f"Worked out {_and(made)} of “{source.text}” for each {by.text}"
-        case g.Rank(source, by, descending, limit):
-            return f"Sorted “{source.text}” by {by.text}, {'highest' if descending else 'lowest'} first{_limit(limit)}"
-        case g.Join(left, right, left_field, right_field):
-            return f"Matched “{left.text}” with “{right.text}” where {left_field.text} equals {right_field.text}"
+            made = [_computed(each) for each in computations]
+            each_group = f" for each {_and([each.column for each in by])}" if by else ""
+            return f"Worked out {_and(made)} of “{source.text}”{each_group}"
+        case g.Rank(source, order, limit):
+            sorted_by = [f"{_left(each.value)}, {'highest' if each.descending else 'lowest'} first" for each in order]
+            return f"Sorted “{source.text}” by {'; then by '.join(sorted_by)}{_limit(limit, command.per)}"
+        case g.Join(left, right, on):
+            pairs = [f"{_left(pair.left)} {_alike(command)} {_left(pair.other)}" for pair in on]
+            kept = f", keeping all of “{left.text}”" if command.outer else ""
+            return f"Matched “{left.text}” with “{right.text}” where {_and(pairs)}{kept}"
         case g.SetOperation(kind, left, right):
-            middle = "but not in" if kind == "EXCEPT" else "and in"
+            middle = {"UNION": "or", "INTERSECT": "and in", "EXCEPT": "but not in"}[kind]
             return f"Took {_SETS[kind]} “{left.text}” {middle} “{right.text}”"
         case g.Process(source, instruction):
-            return f"Asked the model, for what was found as “{source.text}”: {_quoted(instruction)}"
+            return f"Asked the model about “{source.text}”: {_quoted(instruction)}"
         case g.Classify(source, instruction, labels):
             return f"Asked the model to label each of “{source.text}” as {_or(labels)}: {_quoted(instruction)}"
         case g.Analyze(key, instruction):
             return f"Asked the model about “{key.text}”: {_quoted(instruction)}"
         case g.Require(source):
-            return f"Made sure that there is “{source.text}”"
+            return f"Made sure that “{source.text}” exists"
         case g.Assert(condition):
             return f"Made sure that {_describe_condition(condition)}"
         case g.On(status, source, then):
-            return f"Had “{source.text}” come out {status.lower().replace('_', ' ')}: {_then(then)}"
+            return f"If the status of “{source.text}” is {status.lower().replace('_', ' ')}: {_then(then)}"
         case g.Branch(condition, then, otherwise):
             other = f"; otherwise: {_then(otherwise)}" if otherwise is not None else ""
             return f"If {_describe_condition(condition)}: {_then(then)}{other}"
@@ -87,7 +108,34 @@ def describe_command(command: g.Command) -> str:
             return f"Cancelled the plan {_quoted(plan)}"
         case g.Try(body):
             steps = [item for item in body if isinstance(item, g.Statement)]
-            return f"Tried {_counted(len(steps), 'step')} together: all of them count, or none"
+            return f"Tried {_counted(len(steps), 'step')} together: all of them take effect, or none"
+
+
+_TYPES = {"TEXT": "a text", "INT": "a whole number", "FLOAT": "a number", "BOOL": "true or false", "LIST": "a list"}
+
+
+def _selection(command: g.Select) -> str:
+    what = _and([each.column for each in command.columns]) + " of " if command.columns else ""
+    taken = f"Kept {what}“{command.source.text}”"
+    if command.where is not None:
+        taken += f", for the items{_whose(command.where)}" if command.columns else f": the items{_whose(command.where)}"
+    if command.distinct:
+        taken += ", without repetitions"
+    return taken + (f", a sample of {_number(command.sample)}" if command.sample is not None else "")
+
+
+def _computed(made: g.Computation) -> str:
+    function = {"count": "number", "collect": "list"}.get(made.function, made.function)
+    different = "different " if made.distinct else ""
+    return f"the {function} of {different}{_left(made.value)}" if made.value is not None else f"the {function}"
+
+
+def _alike(command: g.Join) -> str:
+    return "is spelt like" if command.similar is not None else "equals"
+
+
+def _number(number: int | c.Variable) -> str:
+    return f"{number:,}" if isinstance(number, int) else _left(number)
 
 
 def _then(command: g.Command) -> str:
@@ -101,10 +149,24 @@ def _paths(command: g.FindPaths) -> str:
         for word, end in (("from", command.start), ("to", command.end))
         if end is not None
     ]
-    kind = "the shortest ways" if command.shortest else "ways"
-    over = f", over connections{_whose(command.via)}" if command.via is not None else ""
-    within = f" of at most {_counted(command.max_length, 'connection')}" if command.max_length else ""
-    return f"Looked for {kind} through the graph{''.join(ends)}{over}{within}{_whose(command.where)}{_limit(command.limit)}"
+    kind = "ways"
+    if command.shortest:
+        number = f"{_number(command.count)} " if command.count is not None else ""
+        kind = f"the {number}shortest ways"
+        if command.cost is not None:
+            kind = f"the {number}ways with the least sum of {_left(command.cost)}"
+    within = f" of at most {_counted(command.max_length, 'connection')}" if command.max_length is not None else ""
+    where = f"{_over(command.via)}{_direction(command)}{within}{_whose(command.where)}"
+    return f"Looked for {kind} through the graph{''.join(ends)}{where}{_limit(command.limit)}"
+
+
+def _over(via: c.Condition | None) -> str:
+    return f", over connections{_whose(via)}" if via is not None else ""
+
+
+def _direction(command: g.FindPaths | g.Walk) -> str:
+    words = {"in": ", against the direction of the connections", "both": ", in either direction"}
+    return words.get(command.direction or "out", "")
 
 
 def _whose(condition: c.Condition | None) -> str:
@@ -114,11 +176,14 @@ def _whose(condition: c.Condition | None) -> str:
 def _describe_condition(condition: c.Condition) -> str:
     match condition:
         case c.Comparison(left, operator, right):
-            return f"{_left(left)} {_OPERATORS[operator]} {_right(right)}"
+            shown = _or([_value(item.value) for item in right.items]) if isinstance(right, c.Items) else _left(right)
+            return f"{_left(left)} {_OPERATORS[operator]} {shown}"
         case c.NullTest(left, negated):
             return f"{_left(left)} is {'known' if negated else 'missing'}"
+        case c.Increasing(field):
+            return f"{field.text} never decreases along the way"
         case c.Not(operand):
-            return f"it is not so that {_describe_condition(operand)}"
+            return f"it is not true that {_describe_condition(operand)}"
         case c.And(operands):
             return _shortened(" and ".join(_inner(operand) for operand in operands[:20]))
         case c.Or(operands):
@@ -131,25 +196,20 @@ def _inner(condition: c.Condition) -> str:
     )
 
 
-def _left(left: c.Field | c.Variable | c.Length) -> str:
-    match left:
-        case c.Length(variable):
-            return f"the number of “{variable.name}”"
-        case c.Variable(name):
-            return f"“{name}”"
+def _left(value: c.Value) -> str:
+    match value:
+        case c.Length(c.Variable(name)):
+            return f"the number of “{name}”"
+        case c.Length(operand):
+            return f"the length of {_left(operand)}"
+        case c.Variable(name, path):
+            return f"{'.'.join(map(str, path))} of “{name}”" if path else f"“{name}”"
         case c.Field(path, quantifier):
             name = ".".join(path)
             return f"{quantifier} of the {name}" if quantifier else name
-
-
-def _right(right: c.Constant | c.Items | c.Variable) -> str:
-    match right:
-        case c.Variable(name, path):
-            return f"{'.'.join(map(str, path))} of “{name}”" if path else f"“{name}”"
-        case c.Items(items):
-            return _or([_value(item.value) for item in items])
-        case c.Constant(value):
-            return _value(value)
+        case c.Constant(constant):
+            return _value(constant)
+    return _shortened(format_condition(value))
 
 
 def _value(value: Any) -> str:
@@ -164,16 +224,13 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _quoted_name(source: g.Name | None) -> str:
-    return "the whole graph" if source is None else f"“{source.text}”"
+def _limit(limit: int | c.Variable | None, per: Sequence[c.Value] = ()) -> str:
+    each = f" for each {_and([_left(value) for value in per])}" if per else ""
+    return "" if limit is None else f", {_number(limit)} at most{each}"
 
 
-def _limit(limit: int | None) -> str:
-    return "" if limit is None else f", {limit:,} at most"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def _counted(count: int | c.Variable, noun: str) -> str:
+    return f"{_number(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def _and(parts: list[str]) -> str:
@@ -191,7 +248,7 @@ def _joined(parts: list[str], word: str) -> str:
 
 
 _FIRST, _LAST = 200, 800
-"""Number of entries that are shown from the beginning and from the end of a long history, which may have a million entries."""
+"""Number of entries shown from the beginning and from the end of a long history (possibly a million entries)."""
 
 _OUTCOMES = {
     "success": "done", "empty": "nothing found", "partial": "in part", "binding_failure": "failed: a variable or key is missing",
@@ -204,7 +261,10 @@ _SETTING_UP = ("DECLARE", "RESET")
 
 @frozen
 class Step:
-    """One step as shown. ``depth``: 0 for a top-level step, more for a nested step. ``left_out``: number of hidden entries before it."""
+    """One step as shown.
+
+    ``depth`` is 0 for a top-level step, more for a nested step; ``left_out`` is the number of hidden entries before the step.
+    """
 
     number: str
     depth: int

@@ -25,7 +25,7 @@ from .journal import Busy, Damage, Journal, records
 
 
 def level(environment: Mapping[str, str] | None = None) -> int:
-    """Return the level from the environment, 0 to 3. A value that is not a number counts as 0, a value above 3 as 3."""
+    """Return the level (0 to 3) from the environment. A value that is not a number counts as 0; a value above 3 counts as 3."""
     environment = os.environ if environment is None else environment
     asked = environment.get("KNOTWORK_DEBUG") or environment.get("ANOT_DEBUG") or "0"
     return min(3, int(asked)) if asked.isdecimal() and asked.isascii() and len(asked) < 10 else 0
@@ -33,7 +33,10 @@ def level(environment: Mapping[str, str] | None = None) -> int:
 
 @define
 class DebugLog:
-    """Prints the events of a run that ``level`` includes. ``phase`` and ``request`` are the numbers in the second pair of brackets."""
+    """Prints those events of a run that ``level`` includes.
+
+    ``phase`` and ``request`` are the numbers in the second pair of brackets.
+    """
 
     level: int
     phase: int = 3
@@ -49,7 +52,7 @@ class DebugLog:
             self.phase = 1  # compiling has one phase
         lowest, text, body = _line_of(event)
         if self._ranks and isinstance(event, on.RunFinished):
-            lowest = 2  # the ranking starts immediately
+            lowest = 2  # the ranking's own line follows immediately
         if lowest > self.level or not text:
             return
         self.line(text)
@@ -67,7 +70,7 @@ class DebugLog:
 _PHASES = {"plan": 1, "expand": 2, "execute": 3}
 """Maps each phase of a ranking to its number."""
 _SHOWN = 100
-"""Maximum characters of a request or a script in a line; level 3 prints the whole text."""
+"""Maximum characters of a request or a script in a line; level 3 prints the complete text."""
 
 
 def _line_of(event: Event) -> tuple[int, str, str]:
@@ -95,6 +98,13 @@ def _line_of(event: Event) -> tuple[int, str, str]:
             return 2, f"({_place(event)}) {event.kind} {event.attempt}: {event.reason}", ""
         case on.AnswerRead():
             return 2, f"({_place(event)}) read as {event.type} ({event.how}), used as: {event.output}", event.said
+        case on.AnswerVoted():
+            most = max(event.counts)
+            return (
+                2,
+                f"({_place(event)}) sample {event.chosen + 1} won with {most} of {len(event.samples)} equal samples",
+                "",
+            )
         case on.CallFinished():
             tokens = f"{event.prompt_tokens}+{event.completion_tokens} tokens"
             cached = ", cached" if event.cached else ""
@@ -159,7 +169,7 @@ def _line_of(event: Event) -> tuple[int, str, str]:
             body = "\n".join(f"{each['code']} {each['message']}" for each in event.diagnostics)
             return 1, f"{event.phase}: repair {event.attempt}: {_short(str(found))}", body
         case on.ToolCalled():
-            call = event.call or "no call of a tool"
+            call = event.call or "no tool call"
             return 2, f"{event.iteration}: {_short(call)}{'' if event.ok else ' refused'}", event.result
         case on.DecisionMade():
             by = " (by rule)" if event.by == "rule" else ""
@@ -170,7 +180,7 @@ def _line_of(event: Event) -> tuple[int, str, str]:
             return 1, f"Hypothesis {event.step}: {_short(event.hypothesis)} ({plan})", "\n".join(event.commands)
         case on.BranchClosed():
             led = "" if event.child is None else f" to state {event.child}"
-            worth = "" if event.value is None else f", worth {event.value:.2f}"
+            worth = "" if event.value is None else f", value {event.value:.2f}"
             why = f": {_short(event.message)}" if event.message else ""
             return 2, f"Branch of state {event.node}{led}: {event.status} ({event.outcome}){worth}{why}", ""
         case on.BudgetReached():
@@ -186,7 +196,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 
-def _place(event: on.CallStarted | on.CallRetried | on.AnswerRead | on.CallFinished) -> str:
+def _place(event: on.CallStarted | on.CallRetried | on.AnswerRead | on.AnswerVoted | on.CallFinished) -> str:
     return event.step if event.item is None else f"{event.step}[{event.item}]"
 
 
@@ -195,20 +205,20 @@ def _place(event: on.CallStarted | on.CallRetried | on.AnswerRead | on.CallFinis
 # with one write, so that a killed process leaves a readable beginning. Each attempt at the run begins with
 # ``{"event": "log.opened", "time"}``. An event is ``{"event": NAME, "time", ...fields, "request"?, "cut"?}``; ``time`` replaces ``at``
 # and is in seconds since 1970. ``request`` is the number of a ranking's request, for events without that field. ``cut`` maps each field
-# whose text was cut to the length of the whole text. A run does not depend on the log: answers are in ``run.jsonl``.
+# whose text was cut to the length of the complete text. A run does not depend on the log: answers are in ``run.jsonl``.
 
 LOG = "events.jsonl"
 OPENED = "log.opened"
 LONGEST = 200_000
-"""Maximum characters of a saved text: a prompt in a loop has at most 24,000 characters, a prompt in a script has no limit."""
+"""Maximum characters of a saved text. A prompt in a loop has at most 24,000 characters; a prompt in a script has no limit."""
 _FULL = 64 * 1024 * 1024
-"""File size in bytes above which texts are shortened: the prompts of a run with a million calls must not fill the disk."""
+"""File size in bytes above which texts are shortened, so that the prompts of a million calls do not fill the disk."""
 _BRIEF = 200
 
 
 @define
 class EventLog:
-    """Writes events to a file. ``damage`` says why writing stopped. A log that can't be written does not affect the run."""
+    """Writes events to a file. If writing fails, the log ends, and ``damage`` is the reason; the run continues."""
 
     _journal: Journal | None
     damage: str = ""
@@ -221,22 +231,22 @@ class EventLog:
 
     @classmethod
     def open(cls, folder: Path) -> "EventLog":
-        """Open the log in a run's folder for appending. If opening fails, ``damage`` has the reason."""
+        """Open the log in a run's folder for appending. If opening fails, ``damage`` is the reason."""
         try:
             return cls(Journal.open(folder / LOG))
         except Busy:
-            return cls(None, "another process writes it")
+            return cls(None, "another process is writing it")
         except OSError as error:
             return cls(None, error.strerror or str(error))
 
     def of(self, events: Events, request: int | None = None) -> Callable[[Event], None]:
-        """Return a subscriber that writes ``events`` and warns once if writing fails. ``request``: see the comment above ``LOG``."""
+        """Return a subscriber that writes ``events`` and warns once if writing fails. See the comment above ``LOG`` for ``request``."""
         return _LogSubscriber(self, events, request)
 
     def write(self, event: Event, request: int | None) -> None:
         """Write one event."""
-        if self._journal is None or self.damage:
-            return
+        if self._journal is None or self.damage or isinstance(event, on.CallDelta):
+            return  # the parts of an answer are not saved: call.finished has the complete answer
         most = LONGEST if self._journal.size < _FULL else _BRIEF
         cuts: dict[str, int] = {}
         told: dict[str, Any] = {"event": event.name, "time": round(self._zero + event.at, 3)}
@@ -275,13 +285,16 @@ class _LogSubscriber:
         if self._log.damage and not self._is_reported:
             self._is_reported = True
             self._events.emit(
-                Warned("", f"the report will lack all further events: {LOG} can't be written: {self._log.damage}")
+                Warned(
+                    "",
+                    f"all further events will be missing from the report: {LOG} can't be written: {self._log.damage}",
+                )
             )
 
 
 @contextmanager
 def logged(events: Events, folder: Path) -> Iterator[None]:
-    """Write the events of ``events`` to the log in ``folder`` for as long as the block runs."""
+    """Write the events of ``events`` to the log in ``folder`` while the block runs."""
     log = EventLog.open(folder)
     writing = log.of(events)
     events.subscribe(writing)

@@ -1,9 +1,10 @@
-"""Recorded runs: the journal, the folder and the recorder of a run. Runs are found by id, read even if damaged, and reopened.
+"""Recorded runs: the journal, the folder and the recorder of a run.
 
-The folder of a run has mode 0700, its files have mode 0600. ``run.jsonl`` is the journal: one JSON object per line, each with a
-checksum and appended with one write. The first line is the head of the run. All loops, scripts and Formula Seeds record their runs in
-this way; the modules ``run_store``, ``seed_store``, ``question_store``, ``compile_store`` and ``ranking_results`` define their
-additional records. See ``docs/design/state.md#durable-runs``.
+Runs can be found by id, read even if damaged, and reopened. The folder of a run has mode 0700, its files have mode 0600.
+``run.jsonl`` is the journal: one JSON object per line, each with a checksum and appended with one write. The first line is the
+head of the run. All loops, scripts and Formula Seeds record their runs in this way; the modules ``run_store``, ``seed_store``,
+``question_store``, ``compile_store``, ``ranking_results`` and ``call_record`` define additional records. See
+``docs/design/state.md#durable-runs``.
 
 A line ends in ``, "check": "<crc32 of the object without this member, in hex>"}``. A last line without a line end was cut off when the
 process was killed, and is ignored. Any other incomplete line is damage; damage is reported and never used as an answer.
@@ -26,21 +27,22 @@ from typing import Any, ClassVar, Self, TypeVar
 from attrs import define, field
 
 from ...adapters.llm import Usage
+from ...adapters.llm.budget import Price
 from ...adapters.permissions import private_folder
 from ...lang.errors import KnotworkError
-from ..results import Failed, Outcome, Recorded, Run, StepResult, plain
+from ..results import Failed, Outcome, Recorded, Run, StepResult, plain, prices_json
 
 _CHECK = re.compile(rb', "check": "([0-9a-f]{8})"\}\n\Z')
 _CHECK_LENGTH = len(', "check": "00000000"}\n')
 
 
 class Busy(Exception):
-    """Another process is writing the journal."""
+    """Raised if another process is writing the journal."""
 
 
 @define
 class Damage:
-    """A damaged line. ``start`` is its position, ``end`` the position of the next line, ``reason`` the fault."""
+    """A damaged line. ``start`` is the line's position, ``end`` the position of the next line, ``reason`` a description of the damage."""
 
     start: int
     end: int
@@ -115,7 +117,7 @@ class Journal:
         line = b'%b, "check": "%08x"}\n' % (body[:-1], zlib.crc32(body))
         try:
             if os.write(self._file, line) != len(line):
-                raise OSError("only a part of the record was written")
+                raise OSError("only part of the record was written")
             self._end += len(line)
         except OSError as error:
             self.damage = f"the run can't be recorded any further: {error.strerror or error}"
@@ -123,7 +125,10 @@ class Journal:
                 os.ftruncate(self._file, self._end)
 
     def sync(self) -> None:
-        """Wait until all appended records are on disk. This protects against a power cut; a killed process loses no records."""
+        """Wait until all appended records are on disk.
+
+        Waiting protects against a power cut; a killed process loses no records in any case.
+        """
         if self.damage or self._file < 0:
             return
         try:
@@ -155,21 +160,34 @@ def _cut_torn(file: int) -> int:
 
 
 FILE = "run.jsonl"
-SEED, RANK, COMPILE, ASK = "seed", "rank", "compile", "ask"
-"""The ``kind`` in the head of a run: of a Formula Seed, a ranking, a compilation or a question. The head of a script has no kind."""
+SEED, RANK, COMPILE, ASK, EVAL, TUNE, EACH = "seed", "rank", "compile", "ask", "eval", "tune", "each"
+"""The ``kind`` in the head of a run of a Formula Seed, a ranking, a compilation, a question, an evaluation, a tuning, or a script over
+rows.
+
+The head of a script's run has no kind.
+"""
 LOOPS = (RANK, COMPILE, ASK)
 
 _OTHERS = {
-    SEED: ("the run of a Formula Seed", "continue it with: knotwork seed run --resume"),
-    RANK: ("a ranking", "continue it with: knotwork rank --resume"),
-    COMPILE: ("a compilation", "repeat the same knotwork seed compile to continue it"),
-    ASK: ("a question", "repeat the same knotwork ask --state DIR to continue it"),
-    None: ("the run of a script", "continue it with: knotwork run --resume"),
+    SEED: ("a Formula Seed run", "continue it with: knotwork seed run SEED CONTEXTS --resume {0}"),
+    RANK: ("a ranking", "continue it with: knotwork rank --resume {0}"),
+    COMPILE: ("a compilation", "repeat the same knotwork seed compile command to continue it"),
+    ASK: ("a question", "repeat the same knotwork ask --state DIR command to continue it"),
+    EVAL: ("an evaluation", "continue it with: knotwork eval --resume {0}"),
+    TUNE: (
+        "a tuned seed's run",
+        "continue it with: knotwork seed tune SEED GOLD --resume {0} (and all other options of the run)",
+    ),
+    EACH: (
+        "a script's run over a table",
+        "continue it with: knotwork run SCRIPT --each TABLE --resume {0} (and all other options of the run)",
+    ),
+    None: ("a script run", "continue it with: knotwork run --resume {0}"),
 }
 
 
 class RunError(KnotworkError):
-    """A run can't be opened, or can't be resumed as requested. ``hint`` suggests a fix."""
+    """Raised if a run can't be opened, or can't be resumed as requested. ``hint`` suggests a fix."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -188,32 +206,22 @@ def base_directory() -> Path:
     return user_state_path("knotwork") / "runs"
 
 
-def cache_file(spec: str) -> Path | None:
-    """Return the file of the call cache; None for a cassette, because a cassette has the answers itself and may be edited."""
-    if spec.startswith(("replay:", "record:")):
-        return None
-    home = os.environ.get("KNOTWORK_HOME")
-    if home:
-        return Path(home) / "cache" / "answers.sqlite"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("knotwork") / "answers.sqlite"
-
-
 def begin(
     base: Path | None, *, script: str, script_hash: str, kind: str | None = None, input_hash: str = "", model: str = "",
     name: str = "", mode: str = "", options: Mapping[str, Any] | None = None, files: Mapping[str, bytes] = MappingProxyType({}),
+    hashes: Mapping[str, str] | None = None,
 ) -> tuple[str, Path, Journal]:  # fmt: skip
     """Create a folder for a run in ``base`` (None: the default) and return the run's id, the folder's path and the journal.
 
     ``files`` are written to the folder; the journal begins with the run's head. ``script`` is the text of the script, the seed or
-    the request. ``model`` is the spec as the user wrote it (without a key). ``options`` are further parameters, as JSON. If writing
-    fails, raises ``RunError`` and leaves no folder.
+    the request. ``model`` is the spec as the user wrote it (without a key). ``options`` are further parameters, as JSON. ``hashes``
+    are those of the files that the script names. If writing fails, raises ``RunError`` and leaves no folder.
     """
     base = base_directory() if base is None else base
     head = {
         **({} if kind is None else {"kind": kind}), "script_hash": script_hash, "input_hash": input_hash, "versions": versions(),
         "model": model, "name": name, "script": script, "mode": mode, "options": dict(options or {}),
+        **({"file_hashes": dict(hashes)} if hashes else {}),
     }  # fmt: skip
     try:
         private_folder(base)
@@ -246,13 +254,21 @@ def find_folder(run: str | Path, base: Path | None = None) -> Path:
     return path
 
 
+def kind_of(run: str | Path, base: Path | None = None) -> str | None:
+    """Return the kind of a run: the ``kind`` in its head, None for a script or a damaged head. Raises ``RunError``."""
+    for found in whole_records(find_folder(run, base)):
+        if not isinstance(found, Damage):
+            return found[1].get("kind")
+    return None
+
+
 @define
 class StoredRun:
     """A recorded run, read from its folder. ``damage`` describes the unreadable records; the calls of these records are repeated.
 
-    ``size`` is the size of the journal, counting only complete lines. ``status`` is the status at the end of the run; "" if the run
-    has not ended. ``answers`` maps step, item and input hash to the recorded answer. Subclasses set ``kind`` and read their
-    additional records.
+    ``size`` is the size of the journal, counting only complete lines. ``status`` is the status at the end of the run; "" if the
+    run has not ended. ``answers`` maps a step, an item and the hash of an input to the recorded answer. Subclasses set ``kind``
+    and read their additional records.
     """
 
     kind: ClassVar[str | None] = None
@@ -279,7 +295,7 @@ class StoredRun:
             if stored is None:
                 if record.get("kind") != cls.kind:
                     whose, hint = _OTHERS.get(record.get("kind"), ("of an unknown kind", ""))
-                    raise RunError(f"run {path.name} is {whose}", hint)
+                    raise RunError(f"run {path.name} is {whose}", hint.format(path.name))
                 stored = cls(record["run"], path, record)
             else:
                 try:
@@ -298,7 +314,7 @@ class StoredRun:
                 if record["status"] == "done" and record["input_hash"]:
                     key = (record["step"], record["item"], record["input_hash"])
                     if not isinstance(output := record["output"], str):
-                        raise TypeError("the output is not a text")
+                        raise TypeError("the output is not a string")
                     failed = tuple(Failed(*each) for each in record.get("failed_items", ()))
                     self.answers[key] = Recorded(output, record.get("value", output), failed)
             case "run_finished":
@@ -309,9 +325,9 @@ class StoredRun:
     def reopen(self, recorder: "Callable[[Journal, Self], R]", changed: Sequence[str] = (), force: bool = False) -> "R":
         """Open the run, so that it can be continued, and return its recorder.
 
-        ``changed`` lists in words what has changed since the run began. ``recorder`` makes the recorder from the journal and the stored
-        run; the run is read again first if another process has continued it. Raises ``RunError``. With ``force``, changes and damage
-        are accepted.
+        ``changed`` has a message for each change since the run began. ``recorder`` is a function that creates the recorder from
+        the journal and the stored run; the run is read again first if another process has continued it. Raises ``RunError``.
+        With ``force``, changes and damage are accepted.
         """
         if (changed or self.damage) and not force:
             message = f"run {self.run_id} can't be resumed: {' and '.join([*changed, *self.damage[:3]])}"
@@ -338,7 +354,7 @@ class StoredRun:
 class RunRecorder:
     """Writes the records of a run; implements ``results.Record``. Only one process at a time can write (flock).
 
-    If a record can't be written (for example because the disk is full), recording stops but the run continues; ``damage`` has the
+    If a record can't be written (for example because the disk is full), recording stops but the run continues; ``damage`` is the
     reason.
     """
 
@@ -367,7 +383,7 @@ class RunRecorder:
             record |= _answer(outcome, result.seconds)
         else:
             record |= {"input_hash": "", "reason": result.reason, "kind": result.failed.kind if result.failed else ""}
-            if result.calls:  # the calls of a failed step have a cost, too
+            if result.calls:  # the calls of a failed step have a cost too
                 record |= figures(result.seconds, result.usage, result.cost, result.calls)
         self.append(record)
 
@@ -380,9 +396,18 @@ class RunRecorder:
         self.append({"record": "run_finished", "status": status, **figures(seconds, usage, cost, calls), **more})
         self.close()
 
+    def priced(self, prices: Mapping[str, Price]) -> None:
+        """Record the known prices of the run's models. ``prices`` maps specs to prices; if it is empty, nothing is recorded."""
+        if prices:
+            self.append({"record": "models_priced", **prices_json(prices)})
+
     def append(self, record: Mapping[str, Any]) -> None:
         """Write one record."""
         self._journal.append(record)
+
+    def sync(self) -> None:
+        """Wait until all records are on disk."""
+        self._journal.sync()
 
     def close(self) -> None:
         """Close the file and release the lock; repeated calls are allowed."""
@@ -393,7 +418,7 @@ R = TypeVar("R", bound=RunRecorder)
 
 
 def figures(seconds: float, usage: Usage, cost: float | None, calls: int) -> dict[str, Any]:
-    """Return the time, tokens, cost and calls of a run or a step in the form that records have."""
+    """Return the time, tokens, cost and calls of a run or a step in the format of records."""
     tokens = [usage.prompt_tokens, usage.completion_tokens]
     return {"seconds": round(seconds, 3), "usage": tokens, "cost": cost, "calls": calls}
 
@@ -446,7 +471,9 @@ def _check_head(path: Path, found: "tuple[int, dict[str, Any]] | Damage") -> Non
         raise RunError(f"{path / FILE} is damaged at byte {found.start}: {found.reason}", "start a new run")
     head, texts = found[1], ("run", "time", "script_hash", "input_hash", "model", "name", "script", "mode")
     if head.get("record") != "run_started" or any(type(head.get(name)) is not str for name in texts):
-        raise RunError(f"{path / FILE} does not begin with run_started", "not a run, or a run of another version")
+        raise RunError(
+            f"{path / FILE} does not begin with run_started", "it is not a run, or another version recorded it"
+        )
 
 
 def _unkept(base: Path, reason: str) -> RunError:

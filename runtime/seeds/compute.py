@@ -1,52 +1,44 @@
 """Computes a result and its status from extractions, without a model. This is the last step of a run.
 
-See ``docs/design/seed.md#compute``. Also estimates the cost of a run, and loads and checks a seed.
+See ``docs/design/seed.md#compute``. Also loads and checks a seed.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import attrs
-from attrs import define, field, frozen
+from attrs import field, frozen
 
 from ...adapters.llm import Usage
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.evaluate.seed.explanation import explain
 from ...lang.evaluate.seed.fused_engine import Compute
-from ...lang.evaluate.seed.interpreter import StepError
+from ...lang.evaluate.seed.interpreter import Reduced, StepError
+from ...lang.evaluate.seed.sensitivity import Sensitivity, sensitivity
 from ...lang.evaluate.seed.step_dependencies import Reads, reads_of_outputs
 from ...lang.source import NOWHERE, Source
 from ...lang.trees import seed as tree
-from ...lang.trees.seed import Extracted
-from ...lang.trees.seed import FormulaSeed as SeedTree
 from ..results import ScriptError
 from .extraction_prompts import (
-    Ask,
-    answer_schema,
-    build_choice_prompt,
-    build_extraction_prompt,
-    fill_extraction_prompt,
     parts_of,
-    way_of_asking,
 )
-from .reviews import Context, KeywordCount, ReviewFilter, read_context
+from .reviews import ReviewFilter, read_context, without_reviews
 from .seed_results import Counts, Extraction, ResultError, SeedResult, Status
 
-if TYPE_CHECKING:
-    from ...adapters.llm.budget import Price
+SeedTree: TypeAlias = tree.FormulaSeed
 
-_ALLOW = "allow_invalid is the share of kept reviews that may lack the field; the result is then still complete"
+_ALLOW = "allow_invalid sets the share of kept reviews that may lack a field while the result still counts as complete"
 
 
 @frozen
 class Provenance:
     """The provenance of an output: the steps that compute it (its own step first), and the extractions and reviews that they used.
 
-    ``extractions`` are positions among the extractions that did not fail, ``reviews`` the indices of their reviews. ``explanation``
-    describes each step. For a review that was read in parts, ``parts`` maps the review and the field to the text positions of the parts
-    that determine the value.
+    ``extractions`` are positions among the extractions that did not fail, and ``reviews`` are the indices of the reviews of these
+    extractions. ``explanation`` describes each step. For a review that was read in parts, ``parts`` maps the review and the field
+    to the text positions of the parts that determine the value.
     """
 
     name: str
@@ -71,12 +63,12 @@ class ResultComputer:
     def of(cls, seed: SeedTree, allow_invalid: float | None = None) -> "ResultComputer":
         """Prepare the computation of ``seed``.
 
-        ``allow_invalid`` is the share of kept reviews that may lack a field (None: the share that the seed defines). Raises
-        ``ValueError`` for an invalid share.
+        ``allow_invalid`` is the share of kept reviews that may lack a field; None means the share that the seed defines.
+        Raises ``ValueError`` for an invalid share.
         """
         share = seed.allow_invalid if allow_invalid is None else allow_invalid
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-            raise ValueError(f"allow_invalid is {share!r:.40}, not a share from 0 to 1")
+            raise ValueError(f"allow_invalid must be a number from 0 to 1, not {share!r:.40}")
         return cls(seed, share, Compute.of(seed), reads_of_outputs(seed))
 
     def result(
@@ -92,11 +84,14 @@ class ResultComputer:
         usage: Usage | None = None,
         cost: float | None = None,
         calls: int = 0,
+        reduced: Mapping[str, Reduced] | None = None,
+        partial: Sequence[ResultError] = (),
     ) -> SeedResult:
         """Return the result for one context: its extractions, and the values computed from the extractions that did not fail.
 
-        ``reviews`` is the number of reviews in the context (None: the number of extractions). If all extractions failed, the result has no
-        outputs, because values computed from an empty list would be wrong.
+        ``reviews`` is the number of reviews in the context; by default, the number of extractions. If all extractions failed, the result
+        has no outputs, because values computed from an empty list would be wrong. ``reduced`` are the values of the ``reduce`` steps.
+        With ``errors``, nothing is computed; ``partial`` are faults that only make the result partial.
         """
         good = [found for found in extractions if not found.failed]
         counts = Counts.of(extractions, len(extractions) if reviews is None else reviews)
@@ -106,18 +101,30 @@ class ResultComputer:
         if extractions and not good:
             faults.append(ResultError("", "extraction", _none_extracted(extractions)))
         elif not faults:
-            computed = self._compute.run([found.row for found in good], context)
+            computed = self._compute.run([found.row for found in good], context, reduced)
             values, unknown = computed.values, computed.unknown
             faults += map(_result_error, computed.errors)
+            faults += partial
             faults += self._missing(extractions)
         outputs = {output: values[output] for output in self.seed.outputs if output in values}
         made = SeedResult(
             name, index, self._status(outputs, counts, faults), outputs, values, counts, tuple(faults), tuple(extractions),
-            usage or Usage(), cost, calls, tuple(warnings), unknown,
+            usage or Usage(), cost, calls, tuple(warnings), unknown, reduced or {}, context=without_reviews(context),
         )  # fmt: skip
-        return made.with_provenance(lambda asked: self._provenance(asked, good, context))
+        return made.with_provenance(lambda asked: self._provenance(asked, good, context, reduced))
+
+    def sensitivity(
+        self, extractions: Sequence[Extraction], context: Mapping[str, Any], outputs: Sequence[str] | None = None,
+        reduced: Mapping[str, Reduced] | None = None,
+    ) -> Sensitivity:  # fmt: skip
+        """Return the changes of single extractions that would change ``outputs`` (default: string and boolean outputs)."""
+        rows = [found.row for found in extractions if not found.failed]
+        run = partial(self._compute.run, reduced=reduced)
+        return sensitivity(self.seed, rows, context, outputs=outputs, run=run, reduced=reduced)
 
     def _status(self, outputs: Mapping[str, Any], counts: Counts, errors: Sequence[ResultError]) -> Status:
+        if self.seed.extracts_only and counts.extracted:
+            return "partial" if errors else "complete"
         if not outputs and (errors or self.seed.outputs):
             return "failed"
         return "complete" if not errors and len(outputs) == len(set(self.seed.outputs)) else "partial"
@@ -148,10 +155,12 @@ class ResultComputer:
         return f"{what} is missing for {share}{self._allowed()}: {', '.join(parts)}"
 
     def _allowed(self) -> str:
-        return f", of which {self.allow_invalid:.1%} are allowed" if self.allow_invalid else ""
+        return f", more than the allowed {self.allow_invalid:.1%}" if self.allow_invalid else ""
 
-    def _provenance(self, name: str, good: Sequence[Extraction], context: Mapping[str, Any]) -> Provenance:
-        told = explain(self.seed, [found.row for found in good], context, name)
+    def _provenance(
+        self, name: str, good: Sequence[Extraction], context: Mapping[str, Any], reduced: Mapping[str, Reduced] | None
+    ) -> Provenance:
+        told = explain(self.seed, [found.row for found in good], context, name, reduced=reduced)
         used = sorted({row for step in told.steps for part in step.selections for row, _ in part.used})
         return Provenance(
             name, told.value, tuple(step.name for step in told.steps), tuple(used),
@@ -177,135 +186,11 @@ def _result_error(error: StepError) -> ResultError:
     return ResultError(error.step, error.kind, error.message, error.hint, error.root, span)
 
 
-# The estimated calls and cost of a run, before any call. The numbers for the filter are exact; the numbers for the model are an estimate.
-# Tokens are characters divided by four, and labelled as an estimate; calls report their actual usage afterwards. Repairs and
-# repeated calls are not included.
-
-_CHARACTERS = 4
-"""Approximate number of characters in a token."""
-_ANSWERED = {"int": 4, "float": 6, "bool": 5, "text": 120, "list": 80}
-"""Maps each type, except enum, to the approximate number of characters of a value."""
-
-
-@define
-class Estimate:
-    """The estimated size of a run.
-
-    ``contexts`` and ``reviews`` are the numbers of contexts and reviews. ``kept`` reviews are sent to the model, in ``calls`` calls, or in
-    ``calls_at_most`` calls if two readings of a review always differ. The kept reviews have ``characters`` characters; ``cut_characters``
-    of them, in ``cut`` reviews, would not be read. ``split`` reviews are sent in parts. Tokens are estimates. ``cost`` is in US dollars;
-    None without a price.
-    """
-
-    contexts: int = 0
-    reviews: int = 0
-    kept: int = 0
-    unusable: int = 0
-    """Number of reviews without readable text. The extraction from each of these reviews fails."""
-    characters: int = 0
-    cut: int = 0
-    cut_characters: int = 0
-    split: int = 0
-    keywords: list[KeywordCount] = field(factory=list)
-    calls: int = 0
-    calls_at_most: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float | None = None
-    warnings: list[str] = field(factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the estimate as a JSON object."""
-        return {
-            "contexts": self.contexts, "reviews": self.reviews, "kept": self.kept, "unusable": self.unusable,
-            "characters": self.characters, "cut": self.cut, "cut_characters": self.cut_characters, "split": self.split,
-            "keywords": [{"keyword": each.keyword, "kept": each.kept} for each in self.keywords],
-            "calls": self.calls, "calls_at_most": self.calls_at_most, "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens, "tokens": "estimated at 4 characters each", "cost": self.cost,
-            "warnings": list(self.warnings),
-        }  # fmt: skip
-
-
-def estimate(
-    seed: SeedTree,
-    contexts: Iterable[Any],
-    *,
-    price: "Price | None" = None,
-    ask: Ask = "auto",
-    model: str = "",
-) -> Estimate:
-    """Estimate a run of ``seed`` over ``contexts``, which are read one at a time. Raises ``ContextError`` and ``FilterError``."""
-    keeper, made = ReviewFilter.of(seed), Estimate()
-    counts = [0] * len(seed.keep.keywords)
-    apart = way_of_asking(seed, ask, model) == "choices"
-    counting = _Counting(seed, apart, made)
-    for index, data in enumerate(contexts):
-        context = data if isinstance(data, Context) else read_context(data, index)
-        made.contexts += 1
-        made.reviews += len(context.reviews)
-        made.warnings += [f"context {index}: {warning}" for warning in context.warnings]
-        for review in context.reviews:
-            if review.fault:
-                made.unusable += 1
-                continue
-            matching = keeper.matching(review.text)
-            for place, matches in enumerate(matching):
-                counts[place] += matches
-            if matching and not any(matching):
-                continue
-            made.kept += 1
-            made.characters += len(review.text)
-            parts = parts_of(review.text, seed.review_handling, apart)
-            made.cut += parts.cut > 0
-            made.cut_characters += parts.cut
-            made.split += len(parts.texts) > 1
-            for chunk in parts.texts:
-                filled = None if seed.prompt is None else fill_extraction_prompt(seed.prompt, chunk, review)
-                counting.chunk(chunk, filled)
-    made.keywords = [KeywordCount(*pair) for pair in zip(seed.keep.keywords, counts, strict=True)]
-    if price is not None:
-        made.cost = price.of(Usage(made.prompt_tokens, made.completion_tokens))
-    return made
-
-
-@define
-class _Counting:
-    """Adds up the estimates for the parts of reviews."""
-
-    seed: SeedTree
-    apart: bool
-    made: Estimate
-
-    def chunk(self, text: str, filled: str | None) -> None:
-        fields = self.seed.fields
-        chosen = [each for each in fields if self.apart and each.type == "enum"]
-        others = [each for each in fields if each not in chosen]
-        sent = [(len(build_choice_prompt(each, text)), max(map(len, each.values), default=1)) for each in chosen]
-        if others:
-            prompt = build_extraction_prompt(others, text) if filled is None else filled
-            schema = len(json.dumps(answer_schema(others)))
-            sent.append((len(prompt) + schema, _answer_length(others)))
-        for asked, answered in sent * self.seed.passes:
-            self.made.prompt_tokens += -(-asked // _CHARACTERS)
-            self.made.completion_tokens += -(-answered // _CHARACTERS)
-        calls = len(sent) * self.seed.passes
-        self.made.calls += calls
-        self.made.calls_at_most += calls + (self.seed.passes == 2 and bool(sent))
-
-
-def _answer_length(fields: list[Extracted]) -> int:
-    length = 2
-    for each in fields:
-        value = max(map(len, each.values), default=0) + 2 if each.type == "enum" else _ANSWERED[each.type]
-        length += len(each.name) + 6 + value
-    return length
-
-
 # The result of ``seed.load``: a Formula Seed with a check method, and the exception for a seed with errors.
 
 
 class SeedError(ScriptError):
-    """The seed has errors. ``diagnostics`` has at least one error; ``str`` shows the errors with their source lines."""
+    """Raised if the seed has errors. ``diagnostics`` contains at least one error; ``str`` shows the errors with their source lines."""
 
 
 @frozen(slots=False)
@@ -313,12 +198,12 @@ class FormulaSeed(tree.FormulaSeed):
     """A seed that was read without errors."""
 
     def check(self, data: Any = None) -> list[Diagnostic]:
-        """Return errors and warnings in source order. If ``data`` has contexts, the diagnostics that depend on the data are included."""
+        """Return errors and warnings in source order. With contexts in ``data``, diagnostics that depend on the data are included."""
         return check(self, data)
 
 
 def load(source: Any) -> FormulaSeed:
-    """Read a seed from a path, JSON text, a JSON object or another seed. Raises ``SeedError`` for a seed with errors, and ``OSError``."""
+    """Read a seed from a path, JSON text, a JSON object or another seed. Raises ``SeedError`` for a seed with errors, or ``OSError``."""
     from ...lang.documents.seed import read_seed
 
     if isinstance(source, tree.FormulaSeed):
@@ -354,8 +239,7 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
 
     if data is None:
         return lint(seed)
-    from .extraction_prompts import parts_of
-    from .reviews import FilterError, ReviewFilter, keyword_counts, read_context  # not needed without data
+    from .reviews import FilterError, keyword_counts  # not needed without data
 
     contexts: Sequence[Any] = list(data) if isinstance(data, list | tuple) else [data]
     texts = [review.text for index, each in enumerate(contexts) for review in read_context(each, index).reviews]
@@ -371,7 +255,9 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
 
 
 def require(seed: tree.FormulaSeed, data: Iterable[Any] | None = None) -> None:
-    """Raise ``SeedError`` if ``seed`` has errors; ``data`` has contexts, for the errors that depend on the data."""
+    """Raise ``SeedError`` if ``seed`` has errors; ``data`` contains contexts, for errors that depend on the data."""
+    if not isinstance(seed, tree.FormulaSeed):
+        raise TypeError(f"expected a seed (seed.load returns one), not {type(seed).__name__}")
     found = check(seed, None if data is None else list(data))
     if has_errors(found):
         raise SeedError(found, seed.source)

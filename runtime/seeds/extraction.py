@@ -6,7 +6,7 @@ See ``docs/design/seed.md#extraction``.
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, evolve, field, frozen
 from blake3 import blake3
@@ -18,7 +18,7 @@ from ...adapters.sqlite_store import Values, value_table
 from ...lang.trees.seed import Extracted, FormulaSeed
 from ..events import Events
 from ..models.caller import Asker, Caller, Losses, Spent
-from ..results import Failed, StepFailed, Trace
+from ..results import Failed, Record, StepFailed, Trace
 from .extraction_prompts import (
     TEMPLATE,
     Ask,
@@ -31,6 +31,7 @@ from .extraction_prompts import (
     build_extraction_prompt,
     build_reconcile_prompt,
     fill_extraction_prompt,
+    has_small_window,
     merged_parts,
     parts_of,
     read_answer,
@@ -39,6 +40,8 @@ from .extraction_prompts import (
 )
 from .reviews import Review
 from .seed_results import Extraction
+
+R = TypeVar("R")
 
 # The extraction cache maps model, field and review to the value that the model extracted. See ``docs/design/seed.md#engine``.
 # This cache is separate from the call cache and has finer entries: a seed with another formula makes no calls, and a seed with an
@@ -64,13 +67,16 @@ class CachedValue:
 
 class ExtractionCache:
     """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` is called at most once, if the file can't be used.
+    If ``read_only``, no value is stored.
 
     Memory holds at most ``MOST_PENDING`` queued values, the values of running callers, and the values that are being written.
     """
 
     def __init__(
-        self, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
-    ) -> None:
+        self, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0,
+        read_only: bool = False,
+    ) -> None:  # fmt: skip
+        self._read_only = read_only
         self._values = Values(path, value_table("extractions_1", "the extraction cache"), warn=warn, busy=busy)
         self._identity = identity.encode("utf-8", "replace") + b"\0"
         self._pending: list[tuple[bytes, bytes, bytes]] = []
@@ -87,7 +93,7 @@ class ExtractionCache:
         await self._values.opened()
 
     def find(self, keys: Mapping[str, bytes]) -> dict[str, CachedValue]:
-        """Return the stored values by field; ``keys`` maps each field to its key in the cache."""
+        """Return a mapping from fields to stored values; ``keys`` maps each field to its key in the cache."""
         found: dict[str, CachedValue] = {}
         for name, key in keys.items():
             value = self._values.value(self._own(key), _MISSING)
@@ -104,6 +110,8 @@ class ExtractionCache:
 
         Waits while more than ``MOST_PENDING`` values are queued; otherwise a model that is faster than the disk would fill the memory.
         """
+        if self._read_only:
+            return
         for key, kept in found:
             has_more = kept.coerced or kept.parts  # a field's value is never an object
             value = {"value": kept.value, "coerced": kept.coerced, "parts": kept.parts} if has_more else kept.value
@@ -143,6 +151,9 @@ class ReviewExtraction:
     digest: str
     known: bool = False
     """Whether all values came from the cache, so that no call was needed."""
+    unsaved: Spent | None = None
+    """The part of the cost that is not yet in the run's record (None: all of it). A reading that is saved separately is in the
+    record with its cost."""
 
 
 class _Salvaged(Layer):
@@ -161,8 +172,8 @@ class _Salvaged(Layer):
 class Extractor:
     """Extracts the fields of a seed from reviews, for all contexts of a run, with at most ``limit`` concurrent calls.
 
-    After a failure that every later call would have too (an exhausted budget, a wrong key), no more calls are made; ``stopped`` has the
-    reason. ``spent`` is the cost of all extractions, including cancelled extractions.
+    After a failure that every later call would have too (an exhausted budget, a wrong key), no more calls are made; ``stopped`` contains
+    the reason. ``spent`` is the cost of all extractions, including cancelled extractions.
     """
 
     seed: FormulaSeed
@@ -175,9 +186,16 @@ class Extractor:
     remembered: ExtractionCache | None = None
     strict: bool = False
     """Whether answers must match exactly, so that no value is coerced (``lang.coercion``)."""
+    sample: int | None = None
+    """The number of this reading, if the same model reads a review several times (None: it reads once, at temperature 0)."""
+    makes_all: bool = False
+    """Whether all calls about a review are made even if one of them fails, to collect the requests of a batch."""
+    given: Mapping[str, Any] = field(factory=dict, init=False)
+    """The options of calls before the default ``temperature`` is added."""
     spent: Spent = field(factory=Spent, init=False)
     _losses: Losses = field(factory=Losses, init=False)
     _apart: bool = field(init=False)
+    _small: bool = field(init=False)
     _asker: Asker = field(init=False)
     _choices: tuple[Extracted, ...] = field(init=False)
     _others: tuple[Extracted, ...] = field(init=False)
@@ -188,23 +206,51 @@ class Extractor:
         layers = (Validated, _Salvaged)
         self._asker = Asker(run, "", self.events, self.spent, self._losses, layers, self.strict)
         apart = way_of_asking(self.seed, self.ask, self.model) == "choices"
-        self._apart = apart
+        self._apart, self._small = apart, apart or has_small_window(self.model)
         fields = self.seed.fields
         self._choices = tuple(each for each in fields if apart and each.type == "enum")
         self._others = tuple(each for each in fields if each not in self._choices)
-        asked: dict[str, Any] = {**({} if self.seed.passes == 2 else {"temperature": 0.0}), **self.options}
+        self.given = self.options
+        repeats = self.seed.passes == 2 or self.sample is not None
+        asked: dict[str, Any] = {**({} if repeats else {"temperature": 0.0}), **self.options}
         self.options = asked
-        self._told = canonical([TEMPLATE, apart, self.seed.passes, asked_for(asked)])
+        examples = [[each.text, dict(each.extraction)] for each in self.seed.examples]
+        self._told = canonical([TEMPLATE, apart, self.seed.passes, asked_for(asked), *([examples] if examples else [])])
+        if self.sample:
+            self._told += canonical(["sample", self.sample])
+
+    def share(self, other: "Extractor") -> None:
+        """Share the limit on concurrent calls with another extractor."""
+        self._asker.caller.gate = other._asker.caller.gate
 
     @property
     def stopped(self) -> Failed | None:
-        """The failure because of which no more calls are made; None if calls are made."""
+        """The failure that ended further calls; None if calls are still made."""
         return self._losses.of(None)
 
-    async def extract(self, step: str, review: Review) -> ReviewExtraction:
-        """Return the extraction from one review, also if the extraction failed; ``step`` is the name of the context in events."""
-        parts = parts_of(review.text, self.seed.review_handling, self._apart)
-        chunks, keys = parts.texts, self._keys(review, parts)
+    @property
+    def extractors(self) -> tuple["Extractor", ...]:
+        """This extractor, the only one here; a panel of models (``PanelExtractor``) has several."""
+        return (self,)
+
+    def asker(self, record: Record | None) -> Asker:
+        """Return an asker for calls about several reviews. It shares the limit on concurrent calls, the cost and the failures."""
+        run = Caller(self.llm, {}, self.events, Trace(), self.limit, record)
+        run.gate = self._asker.caller.gate
+        return Asker(run, "", self.events, self.spent, self._losses, strict_types=self.strict)
+
+    async def extract(
+        self, step: str, review: Review, context: int = 0, *, wanted: Sequence[Extracted] | None = None,
+        earlier: Sequence[Mapping[str, Any]] = (),
+    ) -> ReviewExtraction:  # fmt: skip
+        """Return the extraction from one review, even if the extraction failed; ``step`` is the name of the context in events.
+
+        ``wanted`` are the fields to extract (None: all fields). ``earlier`` are the extractions of earlier readers; the model
+        sees them. ``context`` is not used.
+        """
+        fields = self.seed.fields if wanted is None else tuple(wanted)
+        parts = parts_of(review.text, self.seed.review_handling, self._small)
+        chunks, keys = parts.texts, self._keys(review, parts, fields, earlier)
         digest = blake3(b"".join(keys.values())).hexdigest(length=16)
         known: dict[str, Any] = {}
         before: dict[str, CachedValue] = {}
@@ -213,20 +259,20 @@ class Extractor:
             found = self.remembered.find(keys)
             before = {name: kept for name, kept in found.items() if not (self.strict and kept.coerced)}
             known = {name: kept.value for name, kept in before.items()}
-        missing = [each for each in self.seed.fields if each.name not in known]
+        missing = [each for each in fields if each.name not in known]
         if self.seed.prompt is not None and missing:
-            missing, known, before = list(self.seed.fields), {}, {}
+            missing, known, before = list(fields), {}, {}
         made = extraction_of(review, parts)
         coerced = {name: kept.coerced for name, kept in before.items() if kept.coerced}
         decided = {name: kept.parts for name, kept in before.items() if kept.parts}
         spent = Spent()
         if not missing:
-            ordered = {each.name: known[each.name] for each in self.seed.fields}
+            ordered = {each.name: known[each.name] for each in fields}
             return ReviewExtraction(
                 evolve(made, extraction=ordered, coerced=coerced, decided=decided), spent, digest, known=True
             )
         try:
-            said = await self._all_chunks(step, review, chunks, missing, spent)
+            said = await self._all_chunks(step, review, chunks, missing, spent, earlier)
         except StepFailed as error:
             return ReviewExtraction(evolve(made, failed=f"{error.failed.kind}: {error.failed.message}"), spent, digest)
         if self.remembered is not None:
@@ -235,19 +281,24 @@ class Extractor:
                 for name, value in said.values.items()
             )
         values = {**known, **said.values}
-        ordered = {each.name: values.get(each.name) for each in self.seed.fields}
+        ordered = {each.name: values.get(each.name) for each in fields}
         made = evolve(
             made, extraction=ordered, invalid=said.invalid, coerced={**coerced, **said.coerced}, decided={**decided, **said.parts},
             read_as=said.read_as,
         )  # fmt: skip
         return ReviewExtraction(made, spent, digest)
 
-    def digest(self, review: Review) -> str:
-        """Return a hash of everything except the model that can change the extraction from ``review``."""
-        keys = self._keys(review, parts_of(review.text, self.seed.review_handling, self._apart))
+    def digest(
+        self, review: Review, wanted: Sequence[Extracted] | None = None, earlier: Sequence[Mapping[str, Any]] = ()
+    ) -> str:
+        """Return a hash of everything except the model that can change the extraction from ``review``; see ``extract``."""
+        fields = self.seed.fields if wanted is None else tuple(wanted)
+        keys = self._keys(review, parts_of(review.text, self.seed.review_handling, self._small), fields, earlier)
         return blake3(b"".join(keys.values())).hexdigest(length=16)
 
-    def _keys(self, review: Review, parts: Parts) -> dict[str, bytes]:
+    def _keys(
+        self, review: Review, parts: Parts, fields: Sequence[Extracted], earlier: Sequence[Mapping[str, Any]] = ()
+    ) -> dict[str, bytes]:
         """Return for each field a hash of everything except the model that can change its value, such as the text or a custom prompt."""
         chunks = parts.texts
         if self.seed.prompt is not None:
@@ -255,31 +306,35 @@ class Extractor:
             shared = blake3(self._told + canonical([*prompts, *map(_definition, self.seed.fields)]))
         else:
             shared = blake3(self._told + canonical(chunks))
+        if earlier:
+            shared.update(canonical(["earlier", *map(dict, earlier)]))
         keys = {}
-        for each in self.seed.fields:
+        for each in fields:
             own = shared.copy()
             own.update(canonical(_definition(each)))
             keys[each.name] = own.digest()
         return keys
 
     async def _all_chunks(
-        self, step: str, review: Review, chunks: Sequence[str], fields: Sequence[Extracted], spent: Spent
-    ) -> FieldValues:
-        said = await _together([self._passes(step, review, chunk, fields, spent) for chunk in chunks])
+        self, step: str, review: Review, chunks: Sequence[str], fields: Sequence[Extracted], spent: Spent,
+        earlier: Sequence[Mapping[str, Any]],
+    ) -> FieldValues:  # fmt: skip
+        said = await self._together([self._passes(step, review, chunk, fields, spent, earlier) for chunk in chunks])
         return merged_parts(fields, said)
 
     async def _passes(
-        self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent
+        self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent,
+        earlier: Sequence[Mapping[str, Any]],
     ) -> FieldValues:  # fmt: skip
         if self.seed.passes == 1:
-            return await self._once(step, review, text, fields, spent)
-        one, other = await _together(
+            return await self._once(step, review, text, fields, spent, self.sample or 0, earlier)
+        one, other = await self._together(
             [self._once(step, review, text, fields, spent, sample=sample) for sample in (0, 1)]
         )
         both, differ = agreement(fields, one, other)
         if not differ:
             return both
-        prompt = build_reconcile_prompt(self._prompt(review, text, differ), differ, one.values, other.values)
+        prompt = build_reconcile_prompt(self._prompt(review, text, differ), differ, [one.values, other.values])
         decided = await self._json(step, review, prompt, differ, spent, sample=2)
         read_as = both.read_as if both.read_as != "exact" else decided.read_as
         return FieldValues(
@@ -287,18 +342,21 @@ class Extractor:
         )
 
     async def _once(
-        self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
-    ) -> FieldValues:
+        self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0,
+        earlier: Sequence[Mapping[str, Any]] = (),
+    ) -> FieldValues:  # fmt: skip
         """Ask for ``fields`` once: each choice field in a separate call, the other fields together in one call."""
         asking = [
-            self._choice(step, review, build_choice_prompt(each, text), each, spent, sample)
+            self._choice(step, review, build_choice_prompt(each, text, self.seed.examples), each, spent, sample)
             for each in self._choices
             if each in fields
         ]
         others = [each for each in self._others if each in fields]
         if others:
-            asking.append(self._json(step, review, self._prompt(review, text, others), others, spent, sample))
-        said = await _together(asking)
+            prompt = self._prompt(review, text, others)
+            prompt = build_reconcile_prompt(prompt, others, earlier) if earlier else prompt
+            asking.append(self._json(step, review, prompt, others, spent, sample))
+        said = await self._together(asking)
         if len(said) == 1:
             return said[0]
         values: dict[str, Any] = {}
@@ -312,37 +370,59 @@ class Extractor:
             values, invalid, coerced, next((each.read_as for each in said if each.read_as != "exact"), "exact")
         )
 
+    async def _together(self, jobs: Sequence[Coroutine[Any, Any, FieldValues]]) -> list[FieldValues]:
+        if not self.makes_all:
+            return await _together(jobs)
+        said = await asyncio.gather(*jobs, return_exceptions=True)
+        for each in said:
+            if isinstance(each, BaseException):
+                raise each
+        return [each for each in said if not isinstance(each, BaseException)]
+
     def _prompt(self, review: Review, text: str, fields: Sequence[Extracted]) -> str:
         if self.seed.prompt is not None:
-            return fill_extraction_prompt(self.seed.prompt, text, review)
-        return build_extraction_prompt(fields, text)
+            return fill_extraction_prompt(self.seed.prompt, text, review, fields, self.seed.examples)
+        return build_extraction_prompt(fields, text, self.seed.examples)
 
     async def _json(
         self, step: str, review: Review, prompt: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
     ) -> FieldValues:
         shape = {"schema": answer_schema(fields), "tidy": answer_coercion(fields, self.strict)}
-        text, raw = await self._text(step, review, prompt, shape, spent, sample)
-        said = read_answer(raw or text, fields, self.strict)
-        if isinstance(said, str) and raw:
-            said = read_answer(text, fields, self.strict)
+        said = await self._read(
+            step, review, prompt, shape, spent, sample, lambda text: read_answer(text, fields, self.strict)
+        )
         if isinstance(said, str):
-            raise StepFailed(Failed("bad_answer", f"{said} (also after a repair)"))
+            raise StepFailed(Failed("bad_answer", f"{said} (even after a repair)"))
         return said
 
     async def _choice(
         self, step: str, review: Review, prompt: str, wanted: Extracted, spent: Spent, sample: int
     ) -> FieldValues:  # fmt: skip
-        text, raw = await self._text(step, review, prompt, {"choices": list(wanted.values)}, spent, sample)
-        said = read_choice(raw or text, wanted, self.strict)
-        return read_choice(text, wanted, self.strict) if said.invalid and raw else said
+        shape = {"choices": list(wanted.values)}
+        return await self._read(
+            step, review, prompt, shape, spent, sample, lambda text: read_choice(text, wanted, self.strict),
+            lambda said: bool(said.invalid),
+        )  # fmt: skip
 
-    async def _text(
-        self, step: str, review: Review, prompt: str, shape: Mapping[str, Any], spent: Spent, sample: int
-    ) -> tuple[str, str]:
-        """Return the answer, and the raw text of the answer ("" if there is no other raw text)."""
+    async def _read(
+        self, step: str, review: Review, prompt: str, shape: Mapping[str, Any], spent: Spent, sample: int,
+        read: Callable[[str], R], is_invalid: Callable[[R], bool] = lambda said: isinstance(said, str),
+    ) -> R:  # fmt: skip
+        """Ask, and return what ``read`` finds in the answer's raw text or, if that is invalid, in the text taken from it."""
         options = {**self.options, **shape, **({"sample": sample} if sample else {})}
-        outcome = await self._asker.ask(review.index, prompt, options, step=step, round=spent)
-        return outcome.output, outcome.raw
+        found: list[R] = []
+
+        def read_as(text: str, raw: str) -> str:
+            said = read(raw or text)
+            if raw and is_invalid(said):
+                said = read(text)
+            found.append(said)
+            return said.read_as if isinstance(said, FieldValues) and not is_invalid(said) else "unfit"
+
+        outcome = await self._asker.ask(review.index, prompt, options, step=step, round=spent, read_as=read_as)
+        if not found:  # without subscribers, the reading of the answer need not be reported
+            read_as(outcome.output, outcome.raw)
+        return found[-1]
 
 
 def extraction_of(review: Review, parts: Parts | None = None, failed: str = "") -> Extraction:
@@ -352,6 +432,26 @@ def extraction_of(review: Review, parts: Parts | None = None, failed: str = "") 
     if parts is None:
         return made
     return evolve(made, cut=parts.cut, parts=parts.spans if len(parts.spans) > 1 else ())
+
+
+def stored_extraction(
+    review: Review, extraction: dict[str, Any], invalid: dict[str, str], more: Mapping[str, Any]
+) -> Extraction:
+    """Return the saved extraction from ``review``; ``more`` is the result of ``rare_fields`` for this extraction."""
+    return Extraction(
+        review.index, extraction, review.meta, invalid, excerpt=review.excerpt, id=review.id, invalid_meta=review.invalid_meta,
+        coerced=more.get("coerced", {}), read_as=more.get("read_as", "exact"), cut=more.get("cut", 0),
+        parts=tuple((begin, end) for begin, end in more.get("parts", ())),
+        decided={name: tuple(parts) for name, parts in more.get("decided", {}).items()},
+        confidence=more.get("confidence", {}), votes=tuple(more.get("votes", ())),
+    )  # fmt: skip
+
+
+def rare_fields(found: Extraction) -> dict[str, Any]:
+    """Return the fields that most extractions do not have: how the answer was read, and from which parts of the review."""
+    told = found.as_json()
+    rare = ("coerced", "read_as", "cut", "parts", "decided", "confidence", "votes")
+    return {name: told[name] for name in rare if name in told}
 
 
 def _definition(wanted: Extracted) -> list[Any]:

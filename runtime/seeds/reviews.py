@@ -1,14 +1,14 @@
 """Reads contexts and their reviews from JSON, checks them, and filters the reviews. See ``docs/design/seed.md#extraction``.
 
 A context is ``{"name", ..., "as_of"?, "reviews": [{"text", "stars"?, "useful"?, "date"?, "id"?, ...}]}``. Metadata comes only from the
-review and from the fixed ``as_of`` of the context, never from the clock, so that the same context gives the same result on every day.
+review and from the fixed ``as_of`` of the context, never from the clock, so the same context always gives the same result.
 """
 
 import datetime
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -80,7 +80,7 @@ def _full_date(text: str) -> datetime.date | str:
         return datetime.date(int(found[3]), month, int(found[2]))
     if (found := _NAMED_SECOND.fullmatch(text)) is not None and (month := _month(found[2])):
         return datetime.date(int(found[3]), month, int(found[1]))
-    return "its form is unknown"
+    return "its format is unknown"
 
 
 def _month(name: str) -> int:
@@ -100,7 +100,7 @@ _TOLD = 5
 
 
 class ContextError(KnotworkError, ValueError):
-    """The context is invalid, for example because it is not an object or has no list of reviews. The message gives the reason."""
+    """Raised if a context is invalid, for example because it is not an object or has no list of reviews. The message gives the reason."""
 
 
 @frozen
@@ -112,7 +112,7 @@ class Review:
     meta: Mapping[str, Any]
     id: str | int | None = None
     fault: str = ""
-    """The reason why the text can't be used, "" if the text can be used. With a reason, no call is made and the extraction fails."""
+    """The reason why the text can't be used, or "". If the text can't be used, no call is made and the extraction fails."""
     invalid_meta: Mapping[str, str] = field(factory=dict)
     """Maps keys of ``meta`` to the invalid values in the review; in ``meta``, the value of such a key is null."""
 
@@ -133,16 +133,65 @@ class Context:
     warnings: tuple[str, ...] = ()
 
 
-def read_context(data: Any, index: int = 0) -> Context:
-    """Read one context; ``index`` is its position among all contexts. Raises ``ContextError``."""
-    where = f"context {index}"
+@frozen
+class UnreadableText:
+    """The text of a review that could not be read from its source, such as a table. The review fails with ``reason``."""
+
+    reason: str
+
+
+@frozen
+class InvalidContext:
+    """A context that can't be read, in a stream of contexts. Its result has the status failed, with ``fault`` as the reason.
+
+    ``data`` are the fields of the context that its result shows: the group columns of a table.
+    """
+
+    name: str
+    index: int
+    fault: str
+    data: Mapping[str, Any] = field(factory=dict)
+
+
+_DEEPEST = 100
+
+
+def without_reviews(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a context without its reviews. This is the part that formulas may read."""
+    return {key: value for key, value in context.items() if key != "reviews"}
+
+
+def object_fault(value: Any) -> str:
+    """Return the reason why a JSON value can't be a context or a result; "" if it is an object that can be processed."""
+    if not isinstance(value, dict):
+        return f"{kind_of(value)}, not an object"
+    return f"nested more than {_DEEPEST} levels deep" if _is_deep(without_reviews(value)) else ""
+
+
+def _is_deep(value: Any) -> bool:
+    """Return whether a JSON value is nested too deeply to be processed and written again."""
+    layer = [value]
+    for _ in range(_DEEPEST + 1):
+        inner = (each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, dict | list))
+        layer = [part for parts in inner for part in parts]
+        if not layer:
+            return False
+    return True
+
+
+def read_context(data: Any, index: int = 0, where: str = "") -> Context:
+    """Read one context; ``index`` is its position among all contexts. Raises ``ContextError``.
+
+    ``where`` names the context in messages; by default, the context is named by its index.
+    """
+    where = where or f"context {index}"
     if not isinstance(data, Mapping):
         raise ContextError(f"{where} is {kind_of(data)}, not an object")
     if not all(isinstance(key, str) for key in data):
-        raise ContextError(f"{where} has a key that is not a text")
+        raise ContextError(f"{where} has a key that is not a string")
     name = data.get("name")
     warnings: list[str] = []
-    if name is not None and (fault := _text_fault(name)):
+    if name is not None and (fault := text_fault(name)):
         warnings.append(f'the "name" of {where} is not used: {fault}')
         name = None
     name = name or ""
@@ -189,9 +238,9 @@ class _Reading:
             return self._failed(index, f"it is {kind_of(data)}, not an object")
         own = data.get("id")
         if isinstance(own, str):
-            fault = _text_fault(own)
+            fault = text_fault(own)
         elif isinstance(own, bool) or not isinstance(own, int | None):
-            fault = f"it is {kind_of(own)}, neither a text nor a whole number"
+            fault = f"it is {kind_of(own)}, neither a string nor a whole number"
         else:
             fault = "it has more than 64 bits" if own is not None and abs(own) >= _LARGEST else ""
         if fault:
@@ -200,7 +249,7 @@ class _Reading:
         if "text" not in data:
             return self._failed(index, 'it has no "text"', own)
         text = "" if data["text"] is None else data["text"]  # a review with stars only: exports have null as its text
-        if fault := _text_fault(text):
+        if fault := text_fault(text):
             return self._failed(index, f'its "text" can\'t be used: {fault}', own)
         meta: dict[str, Any] = {}
         invalid: dict[str, str] = {}
@@ -208,8 +257,8 @@ class _Reading:
             value, fault = _number(data.get(name))
             meta[name] = value
             if fault:
-                invalid[name] = _value_text(data[name])
-                self.found.append(f'"{name}" of review {index}, {invalid[name]}, is not used: {fault}')
+                invalid[name] = value_text(data[name])
+                self.found.append(f'the value {invalid[name]} of "{name}" in review {index} is not used: {fault}')
         self._date(data.get("date"), index, meta, invalid)
         return Review(index, text, meta, own, invalid_meta=invalid)
 
@@ -226,9 +275,9 @@ class _Reading:
             written = written.isoformat()
         found = read_date(written) if isinstance(written, str) else f"it is {kind_of(written)}, not a date"
         if isinstance(found, str):
-            shown = _value_text(written)
+            shown = value_text(written)
             invalid.update(dict.fromkeys(("year", "month", "date", "age_days"), shown))
-            self.found.append(f"the date of review {index}, {shown}, is not used: {found}")
+            self.found.append(f"the date {shown} of review {index} is not used: {found}")
             return
         meta["year"], meta["month"] = found.year, found.month
         if found.date is not None:
@@ -239,12 +288,17 @@ class _Reading:
                 meta["age_days"] = (self.as_of - found.date).days
 
     def warnings(self) -> tuple[str, ...]:
-        more = len(self.found) - _TOLD
-        told = self.found[:_TOLD]
-        return (*told, f"{more:,} more reviews have similar faults") if more > 0 else tuple(told)
+        return review_warnings(self.found)
 
 
-def _value_text(value: Any) -> str:
+def review_warnings(found: Sequence[str]) -> tuple[str, ...]:
+    """Return the first few of the warnings about the reviews of one context, and the number of the others."""
+    more = len(found) - _TOLD
+    told = found[:_TOLD]
+    return (*told, f"{more:,} more reviews have similar faults") if more > 0 else tuple(told)
+
+
+def value_text(value: Any) -> str:
     """Return ``value`` for a message, as JSON on one line without lone surrogates."""
     try:
         written = json.dumps(value, default=str)
@@ -253,10 +307,10 @@ def _value_text(value: Any) -> str:
     return clipped(written, 40)
 
 
-def _text_fault(value: Any) -> str:
-    """Return why ``value`` is not a usable text, "" if it is usable."""
+def text_fault(value: Any) -> str:
+    """Return why ``value`` is not usable as text, "" if it is usable."""
     if not isinstance(value, str):
-        return f"it is {kind_of(value)}, not a text"
+        return value.reason if isinstance(value, UnreadableText) else f"it is {kind_of(value)}, not a string"
     if not value.isascii():
         try:
             value.encode()
@@ -272,7 +326,7 @@ def _number(value: Any) -> tuple[int | float | None, str]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None, f"it is {kind_of(value)}, not a number"
     if not math.isfinite(value) if isinstance(value, float) else abs(value) >= _LARGEST:
-        return None, "it is not a 64-bit number"
+        return None, "it is not finite" if isinstance(value, float) else "its magnitude is 2^63 or more"
     return value, ""
 
 
@@ -284,7 +338,7 @@ _LEAST_BYTES = 32 << 10
 
 
 class FilterError(KnotworkError, ValueError):
-    """A keyword can't be used."""
+    """Raised if a keyword of the filter is invalid."""
 
 
 @frozen

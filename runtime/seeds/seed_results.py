@@ -1,9 +1,11 @@
 """The result of a Formula Seed for one context, and its JSON: one line for each context, which ``compute`` and ``explain`` read.
 
 Shape of the JSON: ``{name, index, status, outputs, counts: {reviews, kept, extracted, invalid, failed, coerced, cut,
-cut_characters}, errors: [{step, kind, message, hint, root, span: [start, end] | null}], unknown?: {STEP: rows}, extractions:
-[{review, id?, extraction, meta, invalid?, invalid_meta?, coerced?, read_as?, cut?, parts?, decided?, failed?, excerpt}],
-usage: {calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices count from 0; ``cost`` is in US dollars, null if
+cut_characters}, errors: [{step, kind, message, hint, root, span: [start, end] | null}], unknown?: {STEP: rows}, reduced?: {STEP:
+{value} | {error}}, extractions:
+[{review, id?, extraction, meta, invalid?, invalid_meta?, coerced?, read_as?, cut?, parts?, decided?, confidence?, votes?,
+failed?, excerpt}],
+usage: {calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices begin at 0; ``cost`` is in US dollars, null if
 unknown.
 """
 
@@ -12,18 +14,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
 import orjson
-from attrs import asdict, evolve, field, fields, frozen
+from attrs import asdict, define, evolve, field, fields, frozen
 
 from ...adapters.llm import Usage
+from ...adapters.llm.budget import Price
 from ...lang.errors import KnotworkError
+from ...lang.evaluate.seed.interpreter import Reduced
 from ...lang.literals import kind_of
-from ..results import usage_json
+from ..results import NO_USAGE, prices_json, usage_json
 
 Status = Literal["complete", "partial", "failed"]
 """Status of a result: complete, partial or failed.
 
-Complete: every output was computed, from fields that all kept reviews have; the share ``allow_invalid`` of the reviews may lack a field.
-Failed: no output was computed. Partial: all other results.
+In a complete result, every output was computed from fields that all kept reviews have, except for a share of up to
+``allow_invalid`` of the reviews. A failed result has no outputs or, if the seed only extracts fields, no successful extraction.
+All other results are partial.
 """
 
 _STATUSES: Mapping[str, Status] = {status: status for status in get_args(Status)}
@@ -35,8 +40,8 @@ _Value = TypeVar("_Value")
 class Counts:
     """Numbers of reviews in a context: all, kept, extracted, extracted with an invalid field, and failed.
 
-    ``kept`` is the sum of ``extracted`` and ``failed``. ``coerced`` is the number of reviews with a coerced value, ``cut`` the number of
-    reviews that were not read completely, and ``cut_characters`` the total number of characters that were not read.
+    ``kept`` is the sum of ``extracted`` and ``failed``. ``coerced`` is the number of reviews with a coerced value, ``cut`` is the
+    number of reviews that were not read completely, and ``cut_characters`` is the total number of characters that were not read.
     """
 
     reviews: int = 0
@@ -73,13 +78,13 @@ _COUNTS = tuple(each.name for each in fields(Counts))
 class Extraction:
     """The fields that a model extracted from one review.
 
-    ``review`` is the index of the review in the context, ``id`` the id in the review, if any. ``extraction`` maps fields to values.
-    ``invalid`` maps each field with an invalid value, which is null in ``extraction``, to the text that the model wrote. ``invalid_meta``
-    maps keys of ``meta`` to values in the review that can't be used. ``failed`` is the reason why the extraction failed ("" if it did
-    not). ``excerpt`` is the beginning of the review. ``coerced`` maps each field with a coerced value to the text that the model wrote
-    (``lang.coercion``). ``read_as`` is how the object was found in the answer ("exact": it is the whole answer). ``cut`` is the number of
-    characters of the review that were not read. ``parts`` are the positions of the parts of a long review; ``decided`` maps each field to
-    the parts that determine its value.
+    ``review`` is the index of the review in the context, and ``id`` is the id of the review, if it has one. ``extraction`` maps
+    fields to values. ``invalid`` maps each field with an invalid value to the text that the model wrote; in ``extraction``, such
+    a field is null. ``invalid_meta`` maps keys of ``meta`` to values in the review that can't be used. ``failed`` is the reason
+    why the extraction failed ("" if it did not fail). ``excerpt`` is the beginning of the review. ``coerced`` maps each field
+    with a coerced value to the text that the model wrote (``lang.coercion``). ``read_as`` says how the object was found in the
+    answer ("exact" if the answer is only this object). ``cut`` is the number of characters of the review that were not read.
+    ``parts`` are the positions of the parts of a long review; ``decided`` maps each field to the parts that determine its value.
     """
 
     review: int
@@ -95,6 +100,10 @@ class Extraction:
     cut: int = 0
     parts: tuple[tuple[int, int], ...] = ()
     decided: Mapping[str, tuple[int, ...]] = field(factory=dict)
+    confidence: Mapping[str, float] = field(factory=dict)
+    """With several readings (a vote, a cascade): maps each field with a value to the share of readings that agree with it."""
+    votes: tuple[Mapping[str, Any], ...] = ()
+    """The readings: ``{"by": MODEL, "extraction": {...}, "invalid"?, "settles"?: FIELDS}`` or ``{"by": MODEL, "failed": REASON}``."""
 
     @property
     def row(self) -> dict[str, Any]:
@@ -121,6 +130,10 @@ class Extraction:
         if self.parts:
             made["parts"] = [list(span) for span in self.parts]
             made["decided"] = {name: list(parts) for name, parts in self.decided.items()}
+        if self.confidence:
+            made["confidence"] = dict(self.confidence)
+        if self.votes:
+            made["votes"] = [dict(each) for each in self.votes]
         if self.failed:
             made["failed"] = self.failed
         return made | {"excerpt": self.excerpt}
@@ -130,8 +143,8 @@ class Extraction:
 class ResultError:
     """The reason why a step has no value, or (if ``step`` is "") why the result of the context is not complete.
 
-    ``kind``: a kind of ``lang.evaluate.seed``, or "context", "extraction", "invalid", "review" or "cancelled". ``span`` is the position in
-    the document of the seed.
+    ``kind`` is an error kind of ``lang.evaluate.seed``, or "context", "extraction", "invalid", "review" or "cancelled". ``span``
+    is the position in the seed's document.
     """
 
     step: str
@@ -170,7 +183,14 @@ class SeedResult:
     calls: int = 0
     warnings: tuple[str, ...] = ()
     unknown: Mapping[str, int] = field(factory=dict)
-    """Maps each step to the number of extractions whose ``where`` can't be decided because a field is invalid; it counts as false."""
+    """Maps each step to the number of extractions whose ``where`` can't be decided because a field is invalid; the ``where``
+    then counts as false."""
+    reduced: Mapping[str, Reduced] = field(factory=dict)
+    """The values of the ``reduce`` steps, which a model wrote in the run. Computing the outputs again does not change them."""
+    prices: Mapping[str, Price] = field(factory=dict, eq=False)
+    """Maps the specs of the run's models to their known prices; empty in a result that was read from JSON."""
+    context: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
+    """The context without its reviews. It is not part of ``as_json``."""
     _provenance: Callable[[str], Any] | None = field(default=None, eq=False, repr=False)
 
     @property
@@ -185,7 +205,7 @@ class SeedResult:
         has no seed (use ``knotwork.seed.explain``, whose arguments are the seed and the result).
         """
         if self._provenance is None:
-            raise ValueError("this result has no seed: use seed.explain(seed, result, context, name)")
+            raise ValueError("the result does not contain its seed: use seed.explain(seed, result, context, name)")
         return self._provenance(name)
 
     def with_provenance(self, provenance: Callable[[str], Any]) -> "SeedResult":
@@ -203,6 +223,12 @@ class SeedResult:
         }  # fmt: skip
         if self.unknown:
             made["unknown"] = dict(self.unknown)
+        if self.reduced:
+            made["reduced"] = {
+                name: {"error": each.error} if each.error else {"value": each.value}
+                for name, each in self.reduced.items()
+            }
+        made |= prices_json(self.prices)
         return made | {"warnings": list(self.warnings)} if self.warnings else made
 
     def line(self) -> bytes:
@@ -210,8 +236,66 @@ class SeedResult:
         return orjson.dumps(self.as_json()) + b"\n"
 
 
+@define
+class ResolveCounts:
+    """Figures of a resolved field over all contexts: numbers of spellings, of names, and of pairs that the model decided."""
+
+    spellings: int = 0
+    names: int = 0
+    asked: int = 0
+
+
+@define
+class Totals:
+    """Totals of a run over many contexts.
+
+    ``calls``, ``usage`` and ``cost`` cover this process only, including contexts without a result. ``reused`` is the number of
+    extractions that an earlier process saved for this run, and ``known`` is the number of extractions from the cache. ``stopped``
+    is the reason why no more calls were made; "" if the calls did not stop early.
+    """
+
+    contexts: int = 0
+    complete: int = 0
+    partial: int = 0
+    failed: int = 0
+    counts: Counts = field(factory=Counts)
+    read_as: dict[str, int] = field(factory=dict)
+    """Number of extractions in which the object was not the complete answer, for each kind: thinking, fenced, embedded, literal."""
+    calls: int = 0
+    usage: Usage = NO_USAGE
+    cost: float | None = None
+    reused: int = 0
+    known: int = 0
+    stopped: str = ""
+    cancelled: bool = False
+    resolved: Mapping[str, ResolveCounts] = field(factory=dict)
+    """Figures of each resolved field."""
+    warnings: list[str] = field(factory=list)
+    seconds: float = 0.0
+    run_id: str = ""
+    prices: Mapping[str, Price] = field(factory=dict)
+    """Maps the specs of the run's models to their known prices."""
+
+    @property
+    def status(self) -> Literal["complete", "partial", "failed", "cancelled"]:
+        """The status of the run: complete if every context is complete, failed if every context has failed."""
+        if self.cancelled:
+            return "cancelled"
+        if self.complete == self.contexts:
+            return "complete"
+        return "failed" if self.failed == self.contexts else "partial"
+
+    def add(self, result: SeedResult) -> None:
+        """Add the result of one context."""
+        self.contexts += 1
+        self.complete += result.status == "complete"
+        self.partial += result.status == "partial"
+        self.failed += result.status == "failed"
+        self.counts += result.counts
+
+
 class ResultFault(KnotworkError, ValueError):
-    """A text or a value is not a valid result."""
+    """Raised if a string or a value is not a valid result."""
 
 
 def read_results(text: str | bytes) -> list[SeedResult]:
@@ -265,9 +349,15 @@ class _Reader:
             tuple(self.error(each) for each in self.part(data, "errors", list, [])),
             tuple(map(self.extraction, self.part(data, "extractions", list))),
             Usage(self.number(usage, "prompt_tokens", 0), self.number(usage, "completion_tokens", 0)), cost,
-            self.number(usage, "calls", 0), tuple(self.each(data, "warnings", list, [], _is_text, "a text")),
-            self.part(data, "unknown", dict, {}),
+            self.number(usage, "calls", 0), tuple(self.each(data, "warnings", list, [], _is_text, "a string")),
+            self.part(data, "unknown", dict, {}), self.reduced(self.part(data, "reduced", dict, {})),
         )  # fmt: skip
+
+    def reduced(self, data: dict[str, Any]) -> dict[str, Reduced]:
+        for each in data.values():
+            if not isinstance(each, dict) or not isinstance(each.get("error", ""), str):
+                raise self.fault('"reduced" has an element that is not {"value"} or {"error"}')
+        return {name: Reduced(each.get("value"), each.get("error", "")) for name, each in data.items()}
 
     def counts(self, data: dict[str, Any]) -> Counts:
         newer = {name: self.number(data, name, 0) for name in _COUNTS[5:]}
@@ -283,18 +373,22 @@ class _Reader:
 
     def extraction(self, data: Any) -> Extraction:
         data = self.of(data, dict, "an extraction")
-        texts = (self.each(data, name, dict, {}, _is_text, "a text") for name in ("invalid", "invalid_meta", "coerced"))
+        texts = (
+            self.each(data, name, dict, {}, _is_text, "a string") for name in ("invalid", "invalid_meta", "coerced")
+        )
         invalid, invalid_meta, coerced = texts
         parts = self.each(data, "parts", list, [], _is_pair, "a pair of numbers")
         decided = self.each(data, "decided", dict, {}, _is_numbers, "a list of parts")
         own = data.get("id")
         if isinstance(own, bool) or not isinstance(own, str | int | None):
-            raise self.fault('the "id" of a review is neither a text nor a whole number')
+            raise self.fault('the "id" of a review is neither a string nor a whole number')
         return Extraction(
             self.number(data, "review"), self.part(data, "extraction", dict), self.part(data, "meta", dict, {}), invalid,
             self.part(data, "failed", str, ""), self.part(data, "excerpt", str, ""), own, invalid_meta, coerced,
             self.part(data, "read_as", str, "exact"), self.number(data, "cut", 0), tuple((begin, end) for begin, end in parts),
             {name: tuple(numbers) for name, numbers in decided.items()},
+            self.each(data, "confidence", dict, {}, _is_share, "a share"),
+            tuple(self.each(data, "votes", list, [], lambda each: isinstance(each, dict), "an object")),
         )  # fmt: skip
 
     def each(
@@ -316,13 +410,13 @@ class _Reader:
     def part(self, data: dict[str, Any], name: str, kind: type[_Value], missing: _Value | None = None) -> _Value:
         if name not in data:
             if missing is None:
-                raise self.fault(f'has no "{name}"')
+                raise self.fault(f'"{name}" is missing')
             return missing
         return self.of(data[name], kind, f'"{name}"')
 
     def of(self, value: Any, kind: type[_Value], what: str) -> _Value:
         if not isinstance(value, kind):
-            wanted = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}[kind]
+            wanted = {dict: "an object", list: "a list", str: "a string", int: "a whole number"}[kind]
             raise self.fault(f"{what} is {kind_of(value)}, not {wanted}")
         return value
 
@@ -334,12 +428,23 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
 def _is_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(type(each) is int for each in value)
 
 
 def _is_pair(value: Any) -> bool:
     return _is_numbers(value) and len(value) == 2
+
+
+def read_reduced(given: Any) -> Mapping[str, Reduced]:
+    """Return the reduced values in a result or in the JSON of a result; {} for a list of rows. Raises ``ResultFault``."""
+    if isinstance(given, SeedResult):
+        return given.reduced
+    return read_result(given).reduced if isinstance(given, Mapping) and "extractions" in given else {}
 
 
 def read_extractions(given: Any) -> tuple[Extraction, ...]:
@@ -366,6 +471,7 @@ def read_extractions(given: Any) -> tuple[Extraction, ...]:
                 row.get("excerpt", ""), row.get("id"), row.get("invalid_meta", {}), row.get("coerced", {}),
                 row.get("read_as", "exact"), row.get("cut", 0), tuple(map(tuple, row.get("parts", ()))),
                 {name: tuple(parts) for name, parts in row.get("decided", {}).items()},
+                row.get("confidence", {}), tuple(row.get("votes", ())),
             )
         )  # fmt: skip
     return tuple(found)

@@ -5,24 +5,45 @@ so that memory does not grow with the number of contexts.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sized
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sized,
+)
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal, Protocol
+from types import MappingProxyType
+from typing import Any, Protocol
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from ...adapters.llm import Usage
+from ...adapters.llm.budget import Price
+from ...lang.evaluate.seed.interpreter import Reduced
 from ...lang.trees.seed import FormulaSeed
 from ..events import Events, RunFinished, RunStarted, StepFinished, StepStarted, Warned
 from ..excerpts import clipped
 from ..models.caller import Spent
-from ..results import NO_USAGE
+from ..results import Record
 from .compute import ResultComputer
+from .declared_meta import with_declared_meta
+from .distribution import DistributedExtractor, Workers
 from .extraction import ExtractionCache, Extractor, ReviewExtraction, extraction_of
-from .extraction_prompts import Ask
-from .reviews import Context, ContextError, Review, ReviewFilter, read_context
-from .seed_results import Counts, Extraction, ResultError, SeedResult
+from .extraction_prompts import Ask, has_small_window
+from .group_calls import GroupCalls
+from .groups import Found, GroupStages, stages_of
+from .readers import Panel, PanelExtractor
+from .reviews import Context, ContextError, InvalidContext, Review, ReviewFilter, read_context
+from .seed_results import Counts, Extraction, ResultError, SeedResult, Totals
+
+AnyExtractor = Extractor | PanelExtractor | DistributedExtractor
+"""Extracts the fields of a seed from one review: by one model, by several models, or in workers."""
 
 OnResult = Callable[[SeedResult], Awaitable[None] | None]
 """A function that is called with each result as soon as the result is ready. If it is async, the run waits for it."""
@@ -48,8 +69,17 @@ class ExtractionRecord(Protocol):
         """Save an extraction."""
         ...
 
+    @property
+    def calls(self) -> Record | None:
+        """The record of calls about several reviews (``resolve``, ``reduce``); None if such calls are not saved."""
+        ...
+
     def context_done(self, result: SeedResult) -> None:
         """Save the end of a context."""
+        ...
+
+    def priced(self, prices: Mapping[str, Price]) -> None:
+        """Record the known prices of the run's models. The keys are specs."""
         ...
 
     def end(self, status: str, seconds: float, usage: Usage, cost: float | None, calls: int) -> None:
@@ -57,53 +87,8 @@ class ExtractionRecord(Protocol):
         ...
 
 
-@define
-class Totals:
-    """Totals of a run over many contexts.
-
-    ``calls``, ``usage`` and ``cost`` cover this process only, including contexts without a result. ``reused`` is the number of
-    extractions that an earlier process saved for this run, ``known`` the number of extractions from the cache. ``stopped`` is the reason
-    why no more calls were made; "" if calls did not stop early.
-    """
-
-    contexts: int = 0
-    complete: int = 0
-    partial: int = 0
-    failed: int = 0
-    counts: Counts = field(factory=Counts)
-    read_as: dict[str, int] = field(factory=dict)
-    """Number of extractions in which the object was not the whole answer, for each kind: thinking, fenced, embedded, literal."""
-    calls: int = 0
-    usage: Usage = NO_USAGE
-    cost: float | None = None
-    reused: int = 0
-    known: int = 0
-    stopped: str = ""
-    cancelled: bool = False
-    warnings: list[str] = field(factory=list)
-    seconds: float = 0.0
-    run_id: str = ""
-
-    @property
-    def status(self) -> Literal["complete", "partial", "failed", "cancelled"]:
-        """The status of the run: complete if every context is complete, failed if every context has failed."""
-        if self.cancelled:
-            return "cancelled"
-        if self.complete == self.contexts:
-            return "complete"
-        return "failed" if self.failed == self.contexts else "partial"
-
-    def add(self, result: SeedResult) -> None:
-        """Add the result of one context."""
-        self.contexts += 1
-        self.complete += result.status == "complete"
-        self.partial += result.status == "partial"
-        self.failed += result.status == "failed"
-        self.counts += result.counts
-
-
 async def run_one(seed: FormulaSeed, context: Any, llm: Any, **options: Any) -> SeedResult:
-    """Run ``seed`` for one context. ``options`` are the options of ``run_many`` that apply to one context.
+    """Run ``seed`` for one context. ``options`` are the options of ``run_many`` that make sense for one context.
 
     Raises ``ContextError`` and ``FilterError``. The result contains any later failure, including cancellation.
     """
@@ -133,35 +118,50 @@ async def run_many(
     cancel: asyncio.Event | None = None,
     strict_types: bool = False,
     allow_invalid: float | None = None,
+    panel: Panel | None = None,
+    prices: Mapping[str, Price] = MappingProxyType({}),
+    workers: Workers | None = None,
 ) -> Totals:
     """Run ``seed`` for each of ``contexts`` and pass each result to ``on_result``, in the order of the contexts if ``ordered``.
 
-    ``llm``: a client that ``adapters.llm.middleware.as_client`` accepts. ``model`` is its spec, which identifies the model in the
-    extraction cache and determines the way of asking if ``ask`` is "auto". ``cache``: the file of the extraction cache (None: no cache).
-    ``options`` are passed with each call (``adapters.llm.Options``). At most ``max_concurrency`` calls run at once. ``record`` saves the
-    run. When ``cancel`` is set, the calls are stopped, open contexts get no result, and ``Totals.cancelled`` is true. With
-    ``strict_types``, no value is coerced (``lang.coercion``). ``allow_invalid``: of the kept reviews of a context, the share that may lack
-    a field that the outputs use (None: the value in the seed, which is 0 by default).
+    ``llm`` is a client that ``adapters.llm.middleware.as_client`` accepts. ``model`` is the client's spec, which identifies the
+    model in the extraction cache and determines how fields are requested if ``ask`` is "auto". ``cache`` is the file of the
+    extraction cache; None means no cache. ``options`` are passed with each call (``adapters.llm.Options``). At most
+    ``max_concurrency`` calls run at once. ``record`` saves the run. When ``cancel`` is set, the calls are stopped, open
+    contexts get no result, and ``Totals.cancelled`` is true. With ``strict_types``, no value is coerced (``lang.coercion``).
+    ``allow_invalid`` is the share of the kept reviews of a context that may lack a field that the outputs use; None means the
+    value in the seed, which is 0 by default. ``prices`` are the known prices of the models; the results, the totals and the
+    record state these prices. ``panel`` has several models that read each review; None means one reading by ``llm``.
+    ``workers`` extract the reviews in other processes; ``llm`` then makes only the calls about several reviews.
 
-    A context that can't be read gives a failed result and no call. Raises ``FilterError``, and any exception that the iterator of contexts
-    or ``on_result`` raises; nothing is running then.
+    A context that can't be read gives a failed result and causes no call. Raises ``FilterError``. Also raises any exception that the
+    iterator of contexts or ``on_result`` raises; nothing is running then.
     """
     if max_concurrency < 1:
         raise ValueError("max_concurrency must be at least 1")
-    extractor = Extractor(seed, llm, model, max_concurrency, ask, options or {}, events, strict=strict_types)
+    main = Extractor(seed, llm, model, max_concurrency, ask, options or {}, events, strict=strict_types)
+    calls = None if record is None else record.calls
+    extractor = main if panel is None else PanelExtractor.of(main, panel, model or "model", calls)
     sized = contexts if isinstance(contexts, Sized) and isinstance(contexts, Iterable) else ()
     labels = tuple(_label(each, index) for index, each in enumerate(sized))
+    if record is not None and prices:
+        record.priced(prices)
     run = _Run(
-        extractor, ResultComputer.of(seed, allow_invalid), ReviewFilter.of(seed), _stream(contexts), labels, on_result, record,
-        events, ordered, max_concurrency,
+        extractor, ResultComputer.of(seed, allow_invalid), ReviewFilter.of(seed), stream_of(contexts), labels, on_result, record,
+        events, ordered, max_concurrency if workers is None else workers.window, Totals(prices=prices),
     )  # fmt: skip
-    if cache is not None and model:
-        extractor.remembered = ExtractionCache(cache, model, warn=run.warn)
+    names = {each.model for each in extractor.extractors if each.model} if cache is not None else set()
+    run.caches = {name: ExtractionCache(cache, name, warn=run.warn) for name in names if cache is not None}
+    for each in extractor.extractors:
+        each.remembered = run.caches.get(each.model)
+    if workers is not None:
+        run.extractor = DistributedExtractor(extractor, workers, events, run.warn)
+    run.stages = stages_of(seed, GroupCalls(main.asker(calls), main.options, main.remembered, has_small_window(model)))
     return await run.run(cancel)
 
 
 _MOST_WARNINGS = 1_000
-"""Maximum number of warnings in the totals of a run. The result of a context has all warnings about that context."""
+"""Maximum number of warnings in the totals of a run. The result of a context contains all warnings about that context."""
 
 
 @define
@@ -177,13 +177,15 @@ class _Open:
     left: int
     spent: Spent = field(factory=Spent)
     next: int = 0
+    found: Found = field(default=Found(()))
+    """The extractions with their resolved fields."""
 
 
 @define
 class _Run:
     """A run that is in progress."""
 
-    extractor: Extractor
+    extractor: AnyExtractor
     computing: ResultComputer
     keeper: ReviewFilter
     source: AsyncIterator[Any]
@@ -194,6 +196,11 @@ class _Run:
     ordered: bool
     limit: int
     totals: Totals = field(factory=Totals)
+    stages: GroupStages | None = None
+    caches: Mapping[str, ExtractionCache] = field(factory=dict)
+    """The extraction cache of each model."""
+    _held: list[_Open] = field(factory=list)
+    """The contexts that wait until all contexts are extracted, because spellings of all contexts are compared."""
     _window: asyncio.Semaphore = field(init=False)
     _turn: asyncio.Lock = field(factory=asyncio.Lock)
     _delivering: asyncio.Lock = field(factory=asyncio.Lock)
@@ -210,7 +217,8 @@ class _Run:
         """Run all contexts. Nothing is running when this method returns or raises."""
         began = perf_counter()
         if self.events:
-            self.events.emit(RunStarted((self.labels,), ""))
+            run_id = self.record.run_id if self.record is not None else ""
+            self.events.emit(RunStarted((self.labels,), "", "seed", self.extractor.seed.task_name, run_id))
         status = "cancelled"
         try:
             await self._work(cancel)
@@ -218,8 +226,8 @@ class _Run:
                 self.warn(self.record.damage)
             status = self.totals.status
         finally:
-            if self.extractor.remembered is not None:
-                await self.extractor.remembered.aclose()
+            for cache in self.caches.values():
+                await cache.aclose()
             if self.events:
                 self.events.emit(RunFinished(status))
         totals = self.totals
@@ -228,6 +236,8 @@ class _Run:
         totals.calls, totals.usage, totals.cost = spent.calls, spent.usage, spent.cost
         if self.extractor.stopped is not None:
             totals.stopped = self.extractor.stopped.message
+        if self.stages is not None:
+            totals.resolved = dict(self.stages.counts)
         if self.record is not None:
             totals.run_id = self.record.run_id
             self.record.end(totals.status, totals.seconds, totals.usage, totals.cost, totals.calls)
@@ -240,27 +250,47 @@ class _Run:
         if self.events:
             self.events.emit(Warned(step, message))
 
+    def _release(self) -> None:
+        if not self._waits:
+            self._window.release()
+
     async def _work(self, cancel: asyncio.Event | None) -> None:
-        workers = [asyncio.create_task(self._worker()) for _ in range(self.limit)]
         stop = None if cancel is None else asyncio.create_task(cancel.wait())
-        left: set[asyncio.Task[Any]] = set(workers)
+        try:
+            is_done = await self._until_done([self._worker() for _ in range(self.limit)], stop)
+            if is_done and self._held:
+                await self._until_done([self._compute_held()], stop)
+        finally:
+            if stop is not None:
+                stop.cancel()
+                await asyncio.gather(stop, return_exceptions=True)
+            if isinstance(self.extractor, DistributedExtractor):
+                await self.extractor.aclose()
+            close = getattr(self.source, "aclose", None)
+            if close is not None:
+                await close()
+
+    async def _until_done(self, jobs: Iterable[Coroutine[Any, Any, None]], stop: "asyncio.Task[Any] | None") -> bool:
+        """Run ``jobs`` concurrently until all are done or ``stop`` is done. Return whether all are done; nothing is running then."""
+        tasks = [asyncio.create_task(job) for job in jobs]
+        left: set[asyncio.Task[Any]] = set(tasks)
         try:
             while left:
                 watched = left if stop is None else {*left, stop}
                 done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
                 if stop in done:
                     self.totals.cancelled = True
-                    return
+                    if isinstance(self.extractor, DistributedExtractor):
+                        await self.extractor.finish_early()
+                    return False
                 left -= done
                 for task in done:
                     task.result()
+            return True
         finally:
-            for task in (*workers, *(() if stop is None else (stop,))):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*workers, *(() if stop is None else (stop,)), return_exceptions=True)
-            close = getattr(self.source, "aclose", None)
-            if close is not None:
-                await close()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _worker(self) -> None:
         while (item := await self._next()) is not None:
@@ -278,12 +308,13 @@ class _Run:
                 self._current = None
                 if self._exhausted:
                     return None
-                await self._window.acquire()
+                if not self._waits:
+                    await self._window.acquire()
                 try:
                     data = await anext(self.source)
                 except StopAsyncIteration:
                     self._exhausted = True
-                    self._window.release()
+                    self._release()
                     return None
                 await self._begin(data)
 
@@ -293,13 +324,13 @@ class _Run:
         label = self.labels[index] if index < len(self.labels) else _label(data, index)
         if self.events:
             self.events.emit(StepStarted(label))
-        try:
-            context = data if isinstance(data, Context) else read_context(data, index)
-        except ContextError as error:
-            fault = ResultError("", "context", str(error))
-            result = self.computing.result({}, (), name=_name(data), index=index, errors=[fault])
+        context = read_any(data, index)
+        if isinstance(context, InvalidContext):
+            fault = ResultError("", "context", context.fault)
+            result = self.computing.result(context.data, (), name=context.name, index=context.index, errors=[fault])
             await self._finished(result, index, label, perf_counter())
             return
+        context = with_declared_meta(context, self.extractor.seed.meta)
         kept = self.keeper.reviews_to_keep(context.reviews)
         opened = _Open(context, index, label, perf_counter(), kept, [None] * len(kept), len(kept))
         for message in context.warnings:
@@ -315,16 +346,10 @@ class _Run:
         if review.fault:
             extraction = extraction_of(review, failed=f"text: {review.fault}")
         elif self.record is not None:
-            extraction = self.record.recall_extraction(index, review, self.extractor.digest(review))
-            if (
-                extraction is not None
-                and self.extractor.strict
-                and (extraction.coerced or extraction.read_as != "exact")
-            ):
-                extraction = None
+            extraction = recalled_extraction(self.record, index, review, self.extractor)
             self.totals.reused += extraction is not None
         if extraction is None:
-            read = await self.extractor.extract(opened.label, review)
+            read = await self.extractor.extract(opened.label, review, index)
             extraction = read.extraction
             self.totals.known += read.known
             opened.spent.add(read.spent.calls, read.spent.usage, read.spent.cost)
@@ -337,14 +362,46 @@ class _Run:
         if not opened.left:
             await self._compute(opened)
 
+    @property
+    def _waits(self) -> bool:
+        return self.stages is not None and self.stages.waits
+
     async def _compute(self, opened: _Open) -> None:
-        context, spent = opened.context, opened.spent
-        extractions = [read for read in opened.reads if read is not None]
+        opened.found = Found(tuple(read for read in opened.reads if read is not None))
+        if self.stages is not None:
+            opened.found = await self.stages.resolve_context(
+                opened.found.extractions, opened.context.index, opened.spent
+            )
+            if self.stages.waits:
+                self._held.append(opened)
+                return
+        await self._finish(opened)
+
+    async def _finish(self, opened: _Open) -> None:
+        context, spent, found = opened.context, opened.spent, opened.found
+        reduced: Mapping[str, Reduced] = {}
+        errors: list[ResultError] = []
+        if self.stages is not None:
+            reduced, errors = await self.stages.reduce(
+                context.values, found.extractions, opened.kept, context.index, spent
+            )
         result = self.computing.result(
-            context.values, extractions, name=context.name, index=context.index, reviews=len(context.reviews),
-            warnings=context.warnings, usage=spent.usage, cost=spent.cost, calls=spent.calls,
+            context.values, found.extractions, name=context.name, index=context.index, reviews=len(context.reviews),
+            warnings=context.warnings, usage=spent.usage, cost=spent.cost, calls=spent.calls, reduced=reduced,
+            partial=(*found.errors, *errors),
         )  # fmt: skip
         await self._finished(result, opened.order, opened.label, opened.began)
+
+    async def _compute_held(self) -> None:
+        """Compute the contexts that waited until all contexts were extracted, in order."""
+        assert self.stages is not None  # noqa: S101 - only stages hold contexts back
+        held = sorted(self._held, key=lambda opened: opened.order)
+        for opened, found in zip(
+            held, await self.stages.resolve_run([each.found.extractions for each in held]), strict=True
+        ):
+            opened.found = Found(found.extractions, (*opened.found.errors, *found.errors))
+        for at in range(0, len(held), self.limit):
+            await self._until_done([self._finish(opened) for opened in held[at : at + self.limit]], None)
 
     async def _finished(self, result: SeedResult, order: int, label: str, began: float) -> None:
         if self.record is not None:
@@ -363,14 +420,27 @@ class _Run:
                 await self._deliver(ready)
 
     async def _deliver(self, result: SeedResult) -> None:
+        if self.totals.prices:
+            result = evolve(result, prices=self.totals.prices)
         self.totals.add(result)
         told = self.on_result(result)
         if told is not None:
             await told
-        self._window.release()
+        self._release()
 
 
-async def _stream(contexts: Contexts) -> AsyncIterator[Any]:
+def recalled_extraction(
+    record: ExtractionRecord, context: int, review: Review, extractor: AnyExtractor
+) -> Extraction | None:
+    """Return the saved extraction of a review; None if there is none, or if the extractor is stricter than when it was saved."""
+    found = record.recall_extraction(context, review, extractor.digest(review))
+    if found is not None and extractor.strict and (found.coerced or found.read_as != "exact"):
+        return None
+    return found
+
+
+async def stream_of(contexts: Contexts) -> AsyncGenerator[Any]:
+    """Yield the contexts one by one."""
     if isinstance(contexts, AsyncIterable):
         async for each in contexts:
             yield each
@@ -380,8 +450,24 @@ async def _stream(contexts: Contexts) -> AsyncIterator[Any]:
             await asyncio.sleep(0)  # let other tasks run: reviews in the cache are extracted without any wait
 
 
+def read_any(data: Any, index: int) -> Context | InvalidContext:
+    """Return ``data`` if it is already a parsed context; otherwise parse it."""
+    if isinstance(data, Context | InvalidContext):
+        return data
+    try:
+        return read_context(data, index)
+    except ContextError as error:
+        return InvalidContext(_name(data), index, str(error))
+
+
 def _name(data: Any) -> str:
-    name = data.name if isinstance(data, Context) else data.get("name") if isinstance(data, Mapping) else ""
+    name = (
+        data.name
+        if isinstance(data, Context | InvalidContext)
+        else data.get("name")
+        if isinstance(data, Mapping)
+        else ""
+    )
     return name if isinstance(name, str) else ""
 
 

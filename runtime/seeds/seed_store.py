@@ -6,15 +6,17 @@
     "script", ...}
     {"record": "extraction_done", "context", "review", "digest", "extraction", "invalid", "failed", "calls", "usage", "cost",
     "more"?}
+    {"record": "item_done", "step": "resolve FIELD" | "reduce NAME", "item", "input_hash", "output", "usage", "cost", ...}
+    {"record": "batch", "number", "step", ...} (``runtime.models.cache_batches``)
     {"record": "context_done", "context", "name", "status", "counts"}
     {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
 
 ``script`` is the seed's text, ``input_hash`` identifies the contexts ("" for a stream), ``digest`` is the hash of all inputs of an
-extraction except the model. Results are not saved, because they can be computed again. See ``docs/design/state.md#durable-runs``.
+extraction except the model. The results are saved in the file ``result_store.FILE``. See ``docs/design/state.md#durable-runs``.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,11 @@ import orjson
 from attrs import define, field
 
 from ...lang.trees.seed import FormulaSeed
+from ..results import Record
 from ..runs.journal import SEED, RunRecorder, StoredRun, begin, hash_of
-from .extraction import ReviewExtraction
+from .extraction import ReviewExtraction, rare_fields, stored_extraction
+from .result_store import FILE as RESULTS
+from .result_store import ResultLog, StoredResults
 from .reviews import Review
 from .seed_results import Extraction, SeedResult
 
@@ -38,8 +43,8 @@ def start(
 ) -> "SeedRecorder":
     """Create a run folder for ``seed`` and return its recorder. Raises ``RunError``.
 
-    ``contexts`` is the hash of the contexts (``file_hash``, ``contexts_hash``; "" for a stream), ``model`` a spec as the user wrote it.
-    ``options`` are the run's other parameters as JSON, such as the path of the contexts, which is needed to resume the run.
+    ``contexts`` is the hash of the contexts (``file_hash``, ``contexts_hash``; "" for a stream). ``model`` is the spec as the user wrote
+    it. ``options`` are the run's other parameters as JSON, such as the path of the contexts, which is needed to resume the run.
     """
     text = seed_text(seed)
     return SeedRecorder(
@@ -56,6 +61,8 @@ class StoredSeed(StoredRun):
 
     kind = SEED
     contexts_done: int = 0
+    batches: list[dict[str, Any]] = field(factory=list, repr=False)
+    """The records about batches."""
     _known: dict[tuple[int, int], bytes] = field(factory=dict, repr=False)
 
     @property
@@ -68,10 +75,14 @@ class StoredSeed(StoredRun):
         """Number of saved extractions."""
         return len(self._known)
 
+    def results(self) -> StoredResults:
+        """Return the results of the run, as far as they are saved. Raises ``OSError``."""
+        return StoredResults.read(self.path / RESULTS)
+
     def differences(self, seed: FormulaSeed | None, contexts: str) -> list[str]:
-        """Return in words what has changed since the run started; ``contexts`` is the hash of the contexts, "" if unknown."""
+        """Describe what has changed since the run started. ``contexts`` is the hash of the contexts, "" if unknown."""
         found = []
-        if seed is not None and _text_hash(seed_text(seed)) != self.head["script_hash"]:
+        if seed is not None and seed_hash(seed) != self.head["script_hash"]:
             found.append("the seed changed")
         before = self.head["input_hash"]
         if contexts and before and contexts != before:
@@ -79,13 +90,15 @@ class StoredSeed(StoredRun):
         return found
 
     def resume(self, seed: FormulaSeed | None = None, *, contexts: str = "", force: bool = False) -> "SeedRecorder":
-        """Open the run, so that it can be continued, and return its recorder, which recalls the saved extractions.
+        """Open the run to continue it, and return its recorder, which recalls the saved extractions.
 
         Raises ``RunError`` if the seed or the contexts (each is compared only if given) have changed, or if a record is damaged. With
         ``force``, changes and damage are accepted: a review is then extracted again if its inputs have changed or its record is lost.
         """
         return self.reopen(
-            lambda journal, stored: SeedRecorder(self.run_id, self.path, journal, known=stored._known),
+            lambda journal, stored: SeedRecorder(
+                self.run_id, self.path, journal, stored.answers, batches=tuple(stored.batches), known=stored._known
+            ),
             self.differences(seed, contexts), force,
         )  # fmt: skip
 
@@ -100,6 +113,10 @@ class StoredSeed(StoredRun):
                     raise TypeError("not an extraction")
                 if not record["failed"]:
                     self._known[place] = orjson.dumps([digest, extraction, invalid, record.get("more", {})])
+            case "batch":
+                if not isinstance(record["number"], int) or not isinstance(record["step"], str):
+                    raise TypeError("not a batch")
+                self.batches.append(record)
             case "context_done":
                 self.contexts_done += 1
             case "run_resumed":
@@ -113,7 +130,16 @@ load = StoredSeed.load
 class SeedRecorder(RunRecorder):
     """Writes the records of a run of a seed; implements ``seed_run.ExtractionRecord``."""
 
+    _results: ResultLog = field(init=False, repr=False)
+
+    batches: Sequence[Mapping[str, Any]] = ()
+    """The records about batches of earlier processes."""
     _known: Mapping[tuple[int, int], bytes] = field(factory=dict, repr=False)
+
+    @property
+    def calls(self) -> Record:
+        """The record of the calls about several reviews."""
+        return self
 
     def recall_extraction(self, context: int, review: Review, digest: str) -> Extraction | None:
         """Return the saved extraction from the same review with the same inputs, or None."""
@@ -127,7 +153,7 @@ class SeedRecorder(RunRecorder):
 
     def extracted(self, context: int, read: ReviewExtraction) -> None:
         """Save an extraction."""
-        found, spent = read.extraction, read.spent
+        found, spent = read.extraction, read.spent if read.unsaved is None else read.unsaved
         self.append(
             {
                 "record": "extraction_done", "context": context, "review": found.review, "digest": read.digest,
@@ -137,6 +163,25 @@ class SeedRecorder(RunRecorder):
             }
         )  # fmt: skip
 
+    @_results.default
+    def _default_results(self) -> ResultLog:
+        return ResultLog(self.path / RESULTS)
+
+    @property
+    def results_path(self) -> Path:
+        """The file of the results in the folder of the run."""
+        return self._results.path
+
+    @property
+    def results_damage(self) -> str:
+        """The reason why not all results are in the folder of the run; "" if they are."""
+        return self._results.damage
+
+    def close(self) -> None:
+        """Close the files and release the lock; repeated calls are allowed."""
+        self._results.close()
+        super().close()
+
     def context_done(self, result: SeedResult) -> None:
         """Save the end of a context."""
         self.append(
@@ -145,24 +190,7 @@ class SeedRecorder(RunRecorder):
                 "counts": result.counts.as_json(),
             }
         )  # fmt: skip
-
-
-def stored_extraction(
-    review: Review, extraction: dict[str, Any], invalid: dict[str, str], more: Mapping[str, Any]
-) -> Extraction:
-    """Return the saved extraction from ``review``; ``more`` is the result of ``rare_fields`` for this extraction."""
-    return Extraction(
-        review.index, extraction, review.meta, invalid, excerpt=review.excerpt, id=review.id, invalid_meta=review.invalid_meta,
-        coerced=more.get("coerced", {}), read_as=more.get("read_as", "exact"), cut=more.get("cut", 0),
-        parts=tuple((begin, end) for begin, end in more.get("parts", ())),
-        decided={name: tuple(parts) for name, parts in more.get("decided", {}).items()},
-    )  # fmt: skip
-
-
-def rare_fields(found: Extraction) -> dict[str, Any]:
-    """Return the fields that most extractions do not have: how the answer was read, and from which parts of the review."""
-    told = found.as_json()
-    return {name: told[name] for name in ("coerced", "read_as", "cut", "parts", "decided") if name in told}
+        self._results.append(result)
 
 
 def file_hash(path: Path) -> str:
@@ -187,8 +215,13 @@ def contexts_hash(contexts: Any) -> str:
 
 
 def seed_text(seed: FormulaSeed) -> str:
-    """Return the text that identifies a seed in saved runs: its source document, or the printed seed if a program built it."""
+    """Return the text that identifies a seed in saved runs: its source document, or the formatted seed if it was built in code."""
     return seed.source.text or (json.dumps(dict(seed.document), sort_keys=True) if seed.document else repr(seed))
+
+
+def seed_hash(seed: FormulaSeed) -> str:
+    """Return the hash of the seed's text, as in the head of a stored run."""
+    return _text_hash(seed_text(seed))
 
 
 def _text_hash(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Filter, extract, compute over many contexts, through the real SDK against a server in a process of its own.
+"""Filter, extract, compute over many contexts, against a server in a process of its own.
 
     python tests/bench/bench_extract.py [--quick] [--contexts N]
 

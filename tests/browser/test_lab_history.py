@@ -219,7 +219,7 @@ def test_a_key_of_odd_signs_is_refused_before_it_is_sent(visitor: Callable[..., 
         visit.allow(401)
         page = visit.open()
         page.locator("#key").wait_for()
-        for key, said in (("", "Enter your key"), ("kw_é", "A key has only letters, digits and punctuation")):
+        for key, said in (("", "Enter your key"), ("kw_é", "A key contains only letters, digits and punctuation")):
             page.fill("#key-field", key)
             page.click("#key-form button")
             shown(page, "#key-fault", said)

@@ -91,7 +91,7 @@ def test_three_iterations_arrive_one_after_another(visit: Visit) -> None:
 def test_the_chart_shows_scores_threshold_and_the_best(visit: Visit) -> None:
     page = visit.ready()
     run(page, "Name a plant. [[scores 0.6 0.3 0.5]]", iter_max=3, score_threshold=0.9)
-    assert over(page) == "Not reached: no iteration scored 0.90; the best is iteration 1 with 0.60"
+    assert over(page) == "Threshold not reached: no iteration scored 0.90; the best is iteration 1 with 0.60"
     assert page.locator("#chart .value").all_text_contents() == ["0.60", "0.30", "0.50"]
     assert page.text_content("#chart .threshold-name") == "0.90"
     heights = [float(dot.get_attribute("cy")) for dot in page.locator("#chart .dot").all()]
@@ -256,7 +256,7 @@ def test_what_is_wrong_is_marked_at_its_field(visit: Visit) -> None:
         "iter_max",
     ]
     assert page.inner_text("#instruct-fault") == "The instruction is empty"
-    assert page.inner_text("#iter_max-fault") == "A whole number from 1 to 10 is wanted"
+    assert page.inner_text("#iter_max-fault") == "Must be a whole number from 1 to 10"
     assert page.evaluate("document.activeElement.id") == "instruct"
     assert not [url for url in visit.requests if url.endswith("/stream")]  # the server need not be asked
     fill(page, "Name a metal.", iter_max=3)

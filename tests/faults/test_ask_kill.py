@@ -11,15 +11,15 @@ from knotwork import gasl
 from knotwork.runtime.runs.journal import hash_of
 from support.ask_child import CALLS, COUNT
 from support.command import environment
+from support.examples import many
 from support.executing import library
+from support.folders import TESTS
 from support.traversing import Planning, asked
 from support.wondering import Wondering, shape
 
-ROOT = Path(__file__).parent.parent
-
 
 def begun(folder: Path, *more: str) -> "subprocess.Popen[bytes]":
-    paths = {**environment(folder), "PYTHONPATH": str(ROOT)}
+    paths = {**environment(folder), "PYTHONPATH": str(TESTS)}
     return subprocess.Popen(
         [sys.executable, "-m", "support.ask_child", str(folder), *more],
         env=paths,
@@ -29,7 +29,7 @@ def begun(folder: Path, *more: str) -> "subprocess.Popen[bytes]":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(many(5)))
 def test_a_traversal_that_is_killed_goes_on_and_pays_for_nothing_twice(tmp_path: Path, seed: int) -> None:
     chance, kills = random.Random(seed), 6
     for _ in range(kills):
@@ -52,7 +52,7 @@ def test_a_traversal_that_is_killed_goes_on_and_pays_for_nothing_twice(tmp_path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(many(5)))
 @pytest.mark.parametrize("strategy", ["beam", "mcts"])
 def test_a_search_that_is_killed_grows_the_same_tree_and_pays_for_nothing_twice(
     tmp_path: Path, strategy: str, seed: int

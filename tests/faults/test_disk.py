@@ -148,7 +148,7 @@ def test_a_disk_that_fills_up_costs_the_record_and_not_the_answers(tmp_path: Pat
     done = limited(1500, tmp_path, *words)
     assert (done.code, json.loads(done.out)) == (0, ["3", "3", "3"])
     assert (
-        done.err.count("can't be recorded any further: only a part of the record was written") == 2
+        done.err.count("can't be recorded any further: only part of the record was written") == 2
     )  # at once, and at the end
     assert "Traceback" not in done.err
     (folder,) = (tmp_path / "knotwork" / "runs").iterdir()

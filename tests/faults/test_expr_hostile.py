@@ -7,14 +7,13 @@ through one process whose memory is limited.
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from knotwork import expr
+from support.examples import stride
+from support.folders import GOLDEN, TESTS
 
-ROOT = Path(__file__).parent.parent
-CORPUS = ROOT / "golden" / "expr" / "hostile.txt"
-CHILD = ROOT / "support" / "expr_child.py"
+CORPUS = GOLDEN / "expr" / "hostile.txt"
 SECONDS, ROOM = 1.0, 256
 
 LONG = [
@@ -78,6 +77,9 @@ LONG = [
     "%" * 5_000,
     "$" * 9_000,
     "1 if " * 2_000,
+    "[[big] * 1000] * 1000",
+    "__import__('os')",
+    'eval("1")',
 ]
 
 
@@ -88,7 +90,8 @@ def corpus() -> list[str]:
 
 def measured(how: str, texts: list[str]) -> list[list[object]]:
     run = subprocess.run(
-        [sys.executable, str(CHILD), how, str(ROOM)],
+        [sys.executable, "-m", "support.expr_child", how, str(ROOM)],
+        cwd=TESTS,
         input=json.dumps(texts),
         capture_output=True,
         text=True,
@@ -118,21 +121,9 @@ def bounded(how: str, texts: list[str]) -> list[list[object]]:
 def test_every_hostile_expression_is_refused_or_bounded(how):
     texts = corpus()
     assert len(set(texts)) == len(texts) >= 120
-    found = bounded(how, texts)
+    step = stride(2)  # in ordinary runs, the two engines have half of the expressions each
+    found = bounded(how, texts[("evaluate", "compile").index(how) % step :: step])
     assert {outcome for _, outcome, _ in found} == {"value", "refused"}
-
-
-QUICK = [
-    "().__class__", "9**9**9", '"a" * 10 ** 9', "[0] * 10 ** 9", "big + big", "round(1, -10 ** 9)", 'int("9" * 10 ** 6)',
-    "len(set(x * 2305843009213693951 for x in xs))", "[[big] * 1000] * 1000", "long * 1000", "huge ** huge",
-    "(" * 20_000 + "1", "-" * 9_000 + "1", "sorted([long[1:], long[:-1]] * 400000)", "[wide.lower() for x in xs]",
-    "sum(1 for x in big if x in big)", "__import__('os')", 'eval("1")', "lambda: 1", "(y := 1)", "xs.append(1)",
-]  # fmt: skip
-
-
-@pytest.mark.slow
-def test_the_worst_are_refused_or_bounded():
-    bounded("evaluate", QUICK)
 
 
 @pytest.mark.parametrize("text", [text for text in corpus() if "__" in text or ":=" in text or "lambda" in text])

@@ -14,6 +14,7 @@ import pytest
 from knotwork import gasl
 from knotwork.adapters.llm.middleware import Own
 from support.command import environment
+from support.examples import many
 from support.graphs import persons
 
 
@@ -27,7 +28,8 @@ def damaged(data: bytes, at: int) -> list[bytes]:
     )
 
 
-@pytest.mark.parametrize("stride", [41, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("stride", [41, 5])
 def test_a_damaged_state_is_refused_or_a_state_that_was_acknowledged(stride: int, tmp_path: Path) -> None:
     source, copy = tmp_path / "state", tmp_path / "copy"
     wholes: list[Any] = []
@@ -105,14 +107,14 @@ class Copying(Own):
 
 @pytest.mark.slow
 def test_killed_at_any_moment_what_was_acknowledged_is_there(tmp_path: Path) -> None:
-    """Twenty kills; then the program is run to its end, and the state is that of a run that nobody killed."""
+    """Ten kills; then the program is run to its end, and the state is that of a run that nobody killed."""
     import random
 
     moments, state, log = random.Random(3), tmp_path / "state", tmp_path / "asked"
     words = [sys.executable, "-P", "-c", CHILD, str(Path(__file__).parent), str(state), str(log)]
     env = environment(tmp_path)
     acknowledged = 0
-    for _ in range(20):
+    for _ in range(many(50)):
         with subprocess.Popen(words, env=env, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             lines = [child.stdout.readline() for _ in range(moments.randrange(1, 12))]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.command import environment, process
+from support.examples import many
 from support.served import Served, served, until
 
 pytestmark = pytest.mark.slow
@@ -40,16 +41,18 @@ def begun(folder: Path, words: list[str]) -> "subprocess.Popen[bytes]":
     )  # fmt: skip
 
 
-def killed_and_resumed(folder: Path, kills: int, seed: int, *options: str) -> None:
+def killed_and_resumed(
+    folder: Path, kills: int, seed: int, *options: str, text: str = "", calls: int = CALLS, items: int = ITEMS
+) -> None:
     chance = random.Random(seed)
-    (folder / "s.lwt").write_text(script())
-    (folder / "in.json").write_text(str(list(range(ITEMS))))
+    (folder / "s.lwt").write_text(text or script())
+    (folder / "in.json").write_text(str(list(range(items))))
     fresh = ["s.lwt", "--input", "in.json"]
     with served(folder, "--delay", "0.01") as server:
         words, run_id = command(server, folder, *options, *fresh), ""
         for kill in range(kills):
             before = sum(server.asked.values())
-            left = CALLS - len(server.asked)
+            left = calls - len(server.asked)
             running = begun(folder, words)
             try:
                 until(server.reached(before + 1 + chance.randrange(max(1, left * 2 // (kills - kill + 1)))))
@@ -61,15 +64,18 @@ def killed_and_resumed(folder: Path, kills: int, seed: int, *options: str) -> No
         done = process(*words, home=folder)
         asked = server.asked
     assert done.code == 0, done.err
-    assert len(asked) == CALLS
-    assert sum(asked.values()) <= CALLS + kills * IN_FLIGHT
+    assert len(asked) == calls
+    assert sum(asked.values()) <= calls + kills * IN_FLIGHT
     assert max(asked.values()) <= 1 + kills
     again = process(*words, home=folder)  # the server is gone: all of it is there
     assert (again.code, again.out) == (0, done.out), again.err
     undisturbed = folder / "undisturbed"
     undisturbed.mkdir()
     with served(undisturbed) as server:
-        whole = process(*command(server, folder, "--no-cache", *fresh), home=folder)
+        whole = process(
+            *command(server, folder, "--no-cache", *(each for each in options if each != "--no-cache"), *fresh),
+            home=folder,
+        )
     assert done.out == whole.out
 
 
@@ -77,7 +83,23 @@ def test_a_run_that_is_killed_repeats_at_most_what_was_in_flight(tmp_path: Path)
     killed_and_resumed(tmp_path, 2, 7, "--no-cache")  # without it the call cache could hide what the run forgot
 
 
-@pytest.mark.parametrize("seed", range(3))
+def test_a_script_for_each_item_and_a_function_survive_kills(tmp_path: Path) -> None:
+    (tmp_path / "inner.lwt").write_text('(a)=LLM("first {(input)}")\n(final)=LLM("then {(a)} of {(input)}")')
+    (tmp_path / "mine.py").write_text(
+        'def count(text):\n    with open("called.txt", "a") as file:\n        file.write("x")\n    return len(text)\n'
+    )
+    text = """(m)=EACH({(input)}, RUN(file="inner.lwt", input={(item)}), max_concurrency=8)
+(n)=EACH({(m)}, CALL("count", text={(item)}))
+(rows)=JOIN(m={(m)}, n={(n)})
+(final)=LLM("end {(rows)}")
+"""
+    options = ("--no-cache", "--functions", "mine.py")
+    killed_and_resumed(tmp_path, 2, 3, *options, text=text, calls=2 * 40 + 1, items=40)
+    called = (tmp_path / "called.txt").stat().st_size
+    assert called <= 2 * (40 + 8)  # the run that was killed, with the calls in flight, and the undisturbed one
+
+
+@pytest.mark.parametrize("seed", range(many(5)))
 @pytest.mark.parametrize("options", [("--no-cache",), ()], ids=["no cache", "cache"])
 def test_many_kills(tmp_path: Path, seed: int, options: tuple[str, ...]) -> None:
-    killed_and_resumed(tmp_path, 12, seed, *options)
+    killed_and_resumed(tmp_path, many(30), seed, *options)

@@ -28,6 +28,7 @@ async def spent(ledger: Ledger, price: Price | None = None) -> tuple[int, int, l
         return len(server.requests), (len(server.requests) - server.faulted) * CHARGED, run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [0, 1, 17, 90])
 def test_the_server_gets_no_request_beyond_max_calls(limit: int) -> None:
     ledger = Ledger(max_calls=limit)
@@ -36,6 +37,7 @@ def test_the_server_gets_no_request_beyond_max_calls(limit: int) -> None:
     assert any(failed.kind == "budget" for failed in run.steps["final"].failed_items)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [100, 1500, 6000])
 def test_the_server_charges_no_more_than_max_tokens(limit: int) -> None:
     ledger = Ledger(max_tokens=limit)
@@ -44,6 +46,7 @@ def test_the_server_charges_no_more_than_max_tokens(limit: int) -> None:
     assert ledger.usage.total <= limit
 
 
+@pytest.mark.slow
 def test_the_server_charges_no_more_than_max_cost() -> None:
     ledger = Ledger(max_cost=0.004)
     _, tokens, _ = asyncio.run(spent(ledger, Price(1.0, 1.0)))

@@ -12,9 +12,9 @@ from support.alone import alone_in
 from support.cafe_seed import seed_model, write_seed
 from support.command import call, process
 from support.compiling import CASSETTE, TASK
+from support.folders import EXAMPLES
 from support.served import served
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 GRAPH = ("--graph", "nx:karate_club")
 
 
@@ -46,6 +46,7 @@ def check(folder: Path, *named: str, given: tuple[str, ...] = ()) -> None:
         assert mode == (0o700 if (folder / name).is_dir() else 0o600), (name, oct(mode))
 
 
+@pytest.mark.slow
 def test_a_run_its_cache_and_its_cassette(tmp_path: Path) -> None:
     (tmp_path / "s.lwt").write_text('(final)=LLM("hi")')
     given = ("s.lwt", "asked.jsonl")
@@ -57,6 +58,7 @@ def test_a_run_its_cache_and_its_cassette(tmp_path: Path) -> None:
     check(tmp_path, "new", "new/deep", "new/deep/c.jsonl", given=given)
 
 
+@pytest.mark.slow
 def test_the_tables_of_the_grammars(tmp_path: Path) -> None:
     (tmp_path / "s.lwt").write_text('(final)=LLM("hi")')
     assert process("check", "s.lwt", home=tmp_path).code == 0  # in this process they may have been loaded before
@@ -64,6 +66,7 @@ def test_the_tables_of_the_grammars(tmp_path: Path) -> None:
     check(tmp_path, given=("s.lwt",))
 
 
+@pytest.mark.slow
 def test_a_state_its_export_its_fork_and_the_reports(tmp_path: Path) -> None:
     (tmp_path / "a.gasl").write_text("DECLARE hubs AS LIST\nFIND nodes WHERE degree > 15 AS h\nUPDATE hubs WITH h")
     assert call("run", "a.gasl", *GRAPH, "--state", "kept", "--query", "Who?").code == 0
@@ -75,6 +78,7 @@ def test_a_state_its_export_its_fork_and_the_reports(tmp_path: Path) -> None:
     check(tmp_path, "out.json", "state.html", given=("a.gasl",))
 
 
+@pytest.mark.slow
 def test_questions_and_rankings(tmp_path: Path) -> None:
     asker = f"replay:{EXAMPLES / 'ask' / 'miserables.jsonl'}"
     call("ask", "nx:les_miserables", "Who meets the most people?", "--llm", asker, "--state", "s")
@@ -84,6 +88,7 @@ def test_questions_and_rankings(tmp_path: Path) -> None:
     check(tmp_path, "run.html")
 
 
+@pytest.mark.slow
 def test_seeds(tmp_path: Path) -> None:
     write_seed(tmp_path)
     model = seed_model(tmp_path / "m.cassette")

@@ -12,9 +12,9 @@ from knotwork.adapters.llm import Completion, Usage
 from knotwork.runtime.api import planner
 from knotwork.runtime.api.reports import read_account, render_run
 from support.command import environment
+from support.folders import TESTS
 from support.pages import Page
 
-ROOT = Path(__file__).parents[1]
 REQUESTS = ["one", "two", "three"]
 ITEMS = [{"item_name": "Milk"}, {"item_name": "Tea"}]
 
@@ -51,7 +51,7 @@ class Model:
 def test_a_killed_ranking_is_told_and_gone_on_with(tmp_path: Path, last: int) -> None:
     child = subprocess.run(
         [sys.executable, "-c", _CHILD, str(last)], cwd=tmp_path, timeout=60, capture_output=True,
-        env=environment(tmp_path, PYTHONPATH=os.pathsep.join(map(str, (Path(__file__).parent, ROOT, *filter(None, sys.path))))),
+        env=environment(tmp_path, PYTHONPATH=os.pathsep.join(map(str, (Path(__file__).parent, TESTS, *filter(None, sys.path))))),
     )  # fmt: skip
     assert child.returncode == -9, child.stderr.decode()
     (folder,) = (tmp_path / "knotwork" / "runs").iterdir()

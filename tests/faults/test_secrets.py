@@ -71,6 +71,7 @@ def parts(key: str) -> list[str]:
     return [key[: len(key) // 2], key[len(key) // 2 :]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [KEY, pytest.param(ODD, marks=pytest.mark.slow)], ids=["usual", "odd"])
 def test_a_server_that_repeats_the_key_gets_it_nowhere(tmp_path: Path, key: str) -> None:
     replies = bodies(key)

@@ -8,13 +8,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 import pytest
+from support.folders import TESTS
 from support.hostile_seeds import COSTLY, SEEDS
 from support.seed_texts import diagnostics
 
-TESTS = Path(__file__).parent.parent
 ROOM = 256
 """MiB."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.command import environment
+from support.examples import many
 from support.served import TESTS, Served, served, until
 
 IN_FLIGHT = 8
@@ -16,7 +17,7 @@ IN_FLIGHT = 8
 def child(server: Served, folder: Path, count: int, reviews: int, *run: str) -> "subprocess.Popen[str]":
     words = [server.spec, str(count), str(reviews), str(folder / "out.jsonl"), *run]
     return subprocess.Popen(
-        [sys.executable, "-m", "support.seed_child", *words], cwd=TESTS, env=environment(folder),
+        [sys.executable, "-m", "support.seed_child", *words], env=environment(folder, PYTHONPATH=str(TESTS)),
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -63,7 +64,7 @@ def test_a_run_that_is_killed_repeats_at_most_what_was_in_flight(tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(many(5)))
 def test_many_kills(tmp_path: Path, seed: int) -> None:
     killed_and_resumed(tmp_path, 60, 8, 8, seed)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from support.examples import many
 from support.served import served, until
 from support.web import Address, reading, served_app
 
@@ -110,6 +111,6 @@ def test_after_a_kill_every_iteration_that_was_told_is_there(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(many(5)))
 def test_many_kills(tmp_path: Path, seed: int) -> None:
     killed_and_started_again(tmp_path, 6, seed)

@@ -56,6 +56,7 @@ FULL = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size there")
 def test_a_full_disk_takes_nothing_away_and_commits_go_on_when_there_is_room(tmp_path: Path) -> None:
     directory = tmp_path / "state"
@@ -74,6 +75,7 @@ def test_a_lock_that_can_not_be_written_is_told(tmp_path: Path) -> None:
         Log.open(Path("/dev/full"))
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_by_name_and_a_killed_one_blocks_nobody(tmp_path: Path) -> None:
     directory = tmp_path / "state"
     with begun(directory, tmp_path, "log") as first:
@@ -94,6 +96,7 @@ def test_a_second_process_is_refused_by_name_and_a_killed_one_blocks_nobody(tmp_
     assert last >= int(acknowledged[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("readings", [40, pytest.param(1_500, marks=pytest.mark.slow)])
 def test_readers_see_a_whole_state_while_it_is_compacted_under_them(tmp_path: Path, readings: int) -> None:
     directory = tmp_path / "state"
@@ -245,6 +248,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable, "SMALLEST", 1_500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["error", "full", "short"])
 def test_whatever_fails_once_the_counter_is_what_was_acknowledged(fault: str, small: None) -> None:
     with scratch() as place:

@@ -35,6 +35,7 @@ def acknowledged_after_kills(home: Path, kills: int, seed: int) -> int:
     return seen
 
 
+@pytest.mark.slow
 def test_no_kill_loses_a_commit(tmp_path: Path) -> None:
     assert acknowledged_after_kills(tmp_path, 12, 3) >= 300
 
@@ -44,6 +45,7 @@ def test_300_kills_and_10_000_commits_lose_none(tmp_path: Path) -> None:
     assert acknowledged_after_kills(tmp_path, 300, 4) >= 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [4, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_killed_store_has_the_hash_of_its_last_commit(tmp_path: Path, kills: int) -> None:
     chance = random.Random(kills)

@@ -106,6 +106,7 @@ def caught(runs: Iterable[Ran], place: Path, without: str) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged(place: Path) -> None:
     assert distinct_states([ran(place)], place, more=6) >= 150
 
@@ -116,6 +117,7 @@ def test_a_power_cut_after_any_fault_loses_nothing_that_was_acknowledged(place: 
     assert distinct_states(runs, place, more=4) >= 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAULTS)
 def test_after_any_fault_the_state_is_the_last_acknowledged_one(place: Path, kind: str) -> None:
     kinds = set()
@@ -125,6 +127,7 @@ def test_after_any_fault_the_state_is_the_last_acknowledged_one(place: Path, kin
     assert kinds >= {"create", "write", "sync", "sync directory", "rename", "open", "unlink", "mkdir"}
 
 
+@pytest.mark.slow
 def test_a_torn_end_is_never_lost_whenever_the_power_goes(place: Path) -> None:
     (disk, trial, new), half = torn(place)
     assert trial.wrong == []

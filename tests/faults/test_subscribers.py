@@ -25,7 +25,7 @@ def test_a_subscriber_that_raises_is_left_out_and_told_of() -> None:
     run = lwt.run_sync(SCRIPT, llm=Scripted(), events=events)
     (warning,) = run.warnings
     assert (run.status, run.output, calls) == ("complete", "ok", 1)
-    assert "broken gets no more events: it raised ValueError: no such widget" in warning
+    assert "broken receives no more events: it raised ValueError: no such widget" in warning
     assert [event.message for event in heard if isinstance(event, Warned)] == [warning]
     assert len([event for event in heard if event.name == "step.finished"]) == 2
     assert lwt.run_sync(SCRIPT, llm=Scripted(), events=events).warnings == ()
@@ -60,6 +60,7 @@ async def ends(how: str, gate: asyncio.Event) -> AsyncIterator[str]:
         await asyncio.Event().wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["fails", "hangs", "stops"])
 def test_text_that_does_not_come_to_its_end(how: str, tmp_path: Path) -> None:
     from knotwork.lang.trees.lwt import Script

@@ -104,7 +104,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("maybe", "bool", 'it is not true or false: "maybe"'),
     ("1", "bool", "it is not true or false"),
     ("{}", "list", "it is an object, not a list"),
-    ('"a, b"', "list", "it is a text, not a list"),
+    ('"a, b"', "list", "it is a string, not a list"),
     ("prose", "json", "it is not JSON"),
     ('{"a": 1} or {"a": 2}', "json", "two "),
     ('```\n{"a": 1}\n```\nor\n```\n{"a": 2}\n```', "json", "two "),
@@ -250,6 +250,7 @@ def test_floats_are_finite() -> None:
     assert math.isfinite(fit.value)
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="[](){}'\"\\,:` \n1.eE+-_ab#NTrue*sad<>/think", max_size=60))
 @settings(max_examples=500, deadline=None)
 def test_no_text_makes_it_raise(text: str) -> None:
@@ -258,6 +259,7 @@ def test_no_text_makes_it_raise(text: str) -> None:
         as_value(text, kind)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(("glad", "sad", "very sad")),
     st.text("glad sve.,;:not*()\n", max_size=40),
@@ -277,6 +279,7 @@ def test_a_label_is_never_taken_where_another_stands(label: str, before: str, be
         assert not any(other in words for other in others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["**" * 90_000, "sad, " * 40_000, r"\boxed{" * 25_000, "sad. " + "not " * 45_000, " " * 190_000 + "x",

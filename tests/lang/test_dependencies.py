@@ -28,6 +28,7 @@ from knotwork.lang.trees.lwt import (  # fmt: skip
     Template,
     Text,
 )
+from support.cpu_time import pace
 
 
 def script(**steps: str) -> Script:
@@ -107,6 +108,7 @@ def graphs(draw):
     return {name: tuple(dict.fromkeys(draw(st.lists(st.sampled_from(names), max_size=3)))) for name in names}
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_cycles_and_layers_agree_with_networkx(graph):
     other = networkx.DiGraph()
@@ -152,4 +154,4 @@ def test_ten_thousand_steps(shape):
     assert len(layers(graph)) == {"chain": count, "cycle": 0, "fan": 2}[shape]
     assert [len(path) for path in cycles(graph)] == ([count + 1] if shape == "cycle" else [])
     critical_path(graph)
-    assert time.process_time() - started < 10  # against quadratic work
+    assert time.process_time() - started < 10 * pace()  # against quadratic work

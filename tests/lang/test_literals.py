@@ -98,6 +98,7 @@ values = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(values)
 @settings(deadline=None)
 def test_a_python_literal_is_read_as_python_reads_it(value: Any) -> None:

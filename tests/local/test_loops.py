@@ -1,16 +1,15 @@
 """The local model ranks and compiles: what it writes can be read, and what comes of it is said as it is."""
 
 import json
-from pathlib import Path
 
 import pytest
 from knotwork import planner, seed
 from knotwork.adapters.llm.answers import check_answer
 from knotwork.adapters.llm.local import LocalModel
 from knotwork.runtime.loops.compile.compile_store import schema_of
+from support.folders import EXAMPLES
 
 pytestmark = pytest.mark.slow
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def test_a_ranking_has_a_plan_that_runs(model: LocalModel) -> None:

@@ -15,6 +15,7 @@ import pytest
 from knotwork.adapters import llm
 from knotwork.adapters.llm import LLM, Usage
 from knotwork.adapters.llm.local import LocalModel, choice_grammar, is_continued
+from support.cpu_time import pace
 
 pytestmark = pytest.mark.slow
 
@@ -158,25 +159,26 @@ def test_a_cancelled_call_ends_soon_and_the_next_one_works(model: LocalModel, pr
         call = asyncio.create_task(model.generate(prompt, max_tokens=2000))
         queued = asyncio.create_task(model.generate(prompt, max_tokens=2000))
         await asyncio.sleep(0.4)
-        begun = time.monotonic()
+        begun = time.process_time()
         call.cancel()
         queued.cancel()
         results = await asyncio.gather(call, queued, return_exceptions=True)
         assert all(isinstance(result, asyncio.CancelledError) for result in results)
-        took = time.monotonic() - begun
+        took = time.process_time() - begun
         assert (await model.generate("Name the capital of France.")).text.endswith("Paris.")
         return took
 
     generate(model, "Hello", stop=["!"])  # loaded
-    assert asyncio.run(cancel()) < 5  # under 1 s on idle cores; the whole call would take half a minute
+    # Processor time does not depend on other processes. The whole call would take about a minute on two cores.
+    assert asyncio.run(cancel()) < 10
 
 
 def test_a_deadline_ends_a_call(model: LocalModel) -> None:
     generate(model, "Hello", stop=["!"])
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(llm.TimedOut, match=r"0\.3 s") as caught:
         generate(model, LONG, max_tokens=2000, timeout=0.3)
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 10 * pace()
     assert caught.value.usage.prompt_tokens > 0
 
 

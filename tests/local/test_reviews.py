@@ -2,15 +2,15 @@
 
 import asyncio
 import json
-from pathlib import Path
 
 import pytest
 from knotwork import lwt
 from knotwork.adapters.llm.local import LocalModel
+from support.folders import EXAMPLES
 
 pytestmark = pytest.mark.slow
 
-FOLDER = Path(__file__).parents[2] / "docs" / "examples" / "reviews"
+FOLDER = EXAMPLES / "reviews"
 
 EXPECTED = [
     ("mushroom soup", "positive"),

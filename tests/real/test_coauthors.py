@@ -4,7 +4,6 @@ The answers of the model are written by hand, from the same sentences of the gra
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ import pytest
 from knotwork import gasl
 from knotwork.runtime.api.reports import render_state
 from support.executing import statuses
+from support.folders import DATA
 
-GRAPHS = Path(os.environ.get("KNOTWORK_TEST_DATA", Path(__file__).parents[2].parent / "shared/data")) / "graphs"
+GRAPHS = DATA / "graphs"
 REPORTS, CLUB = GRAPHS / "mmwr_nano_graphrag.graphml", GRAPHS / "lightrag_zjremo.graphml"
 pytestmark = pytest.mark.skipif(
     not GRAPHS.is_dir(), reason="the graphs are not at hand (KNOTWORK_TEST_DATA names their folder)"
@@ -83,6 +83,7 @@ def sources(pieces: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("folder")
 def test_every_finding_says_where_it_is_from(tmp_path: Path) -> None:
     with gasl.open(
         REPORTS, tmp_path / "state", cassette(tmp_path / "answers.jsonl"), query="Who wrote together?"
@@ -125,6 +126,7 @@ def test_every_finding_says_where_it_is_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("folder")
 def test_running_the_plan_twice_adds_nothing(tmp_path: Path) -> None:
     spec = cassette(tmp_path / "answers.jsonl")
     plan = {**PLAN, "commands": [text for text in PLAN["commands"] if "by_kind" not in text]}
@@ -138,6 +140,7 @@ def test_running_the_plan_twice_adds_nothing(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.usefixtures("folder")
 def test_ids_and_values_in_another_script() -> None:
     with gasl.open(CLUB) as opened:
         persons = opened.execute_one('FIND nodes WHERE entity_type = "person" AS persons')
@@ -154,7 +157,10 @@ def test_ids_and_values_in_another_script() -> None:
     assert all(piece["source_id"] and piece["snippet"] for pieces in evidence for piece in pieces)
 
 
-def test_what_is_misspelt_is_answered_with_what_is_near() -> None:
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_what_is_misspelt_is_answered_with_what_is_near(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KNOTWORK_HOME", str(tmp_path))  # a copy of the graph is written there
     with gasl.open(REPORTS) as opened:
         value = opened.execute_one('FIND nodes WHERE entity_type = "PERSN" AS x')
         name = opened.execute_one('FIND nodes WHERE entity_typ = "PERSON" AS x')
@@ -165,13 +171,17 @@ def test_what_is_misspelt_is_answered_with_what_is_near() -> None:
 
 
 @pytest.mark.slow
-def test_a_small_local_model_says_whether_a_description_tells_of_a_person() -> None:
+def test_a_small_local_model_says_whether_a_description_tells_of_a_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it achieves is printed (``-s``); asserted is only that every answer is one of the labels, or named as missing."""
     pytest.importorskip("xllamacpp")
-    from knotwork.adapters.llm.weights import find
+    from knotwork.adapters.llm.weights import find, models_dir
 
     if find() is None:
         pytest.skip("the weights are not at hand")
+    (tmp_path / "models").symlink_to(models_dir())
+    monkeypatch.setenv("KNOTWORK_HOME", str(tmp_path))  # the graph's prepared copy is kept there
     with gasl.open(REPORTS, llm="local") as opened:
         opened.execute_one('FIND nodes WHERE entity_type = "PERSON" LIMIT 10 AS a')
         opened.execute_one('FIND nodes WHERE entity_type = "STATISTICAL MEASURE" LIMIT 10 AS b')

@@ -225,6 +225,7 @@ graphs = st.integers(1, 12).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(graphs, st.sets(st.integers(0, 11)), st.sampled_from([None, 1, 3]))
 @settings(deadline=None, max_examples=60)
 def test_both_policies_run_and_skip_the_same_steps(

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from knotwork.adapters.permissions import private_folder
 from knotwork.runtime.interfaces.cli import main
 
 CAFES = """\
@@ -22,6 +24,8 @@ CAFES = """\
 (check)=EACH({(wanted)}, LLM("Is {(item)} met?", type="yes" | "no"))
 (final)=LLM("Checks: {(check)}. Output the best index.")
 """
+TABLES = Path(os.environ.get("KNOTWORK_HOME", "/nowhere"), "cache/grammar")
+"""The tables of the grammars in the home that all tests share; a test has a home of its own, but not yet when this is imported."""
 REQUEST = {"request": "cafe with drive-thru", "items": ["Milk", "Tea"]}
 
 
@@ -57,9 +61,26 @@ def call(*args: str | Path, stdin: str | bytes = b"", encoding: str = "utf-8") -
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """Return an environment for a process that touches nothing of the user's and has no keys."""
+    """Return an environment for a process that touches nothing of the user's and has no keys.
+
+    The tables of the grammars are put into the new home: every process would compute them for a second. A process finds no modules
+    in its working folder, where the home is a folder ``knotwork``.
+    """
+    there = home / "knotwork/cache/grammar"
+    with contextlib.suppress(OSError):
+        if not there.exists():
+            private_folder(there)
+            for file in TABLES.iterdir():
+                shutil.copy2(file, there)
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "COVERAGE_PROCESS_START") if name in os.environ}
-    return {**kept, "HOME": str(home), "KNOTWORK_HOME": str(home / "knotwork"), "LC_ALL": "C.UTF-8", **more}
+    return {
+        **kept,
+        "HOME": str(home),
+        "KNOTWORK_HOME": str(home / "knotwork"),
+        "LC_ALL": "C.UTF-8",
+        "PYTHONSAFEPATH": "1",
+        **more,
+    }
 
 
 def process(

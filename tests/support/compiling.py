@@ -2,14 +2,14 @@
 
 import json
 import re
-from pathlib import Path
 
 from knotwork.adapters.llm import Completion, Usage
 from knotwork.lang.diagnostic import Edit, apply_edits
 from knotwork.lang.source import Span
 
-ROOT = Path(__file__).parent.parent.parent
-FOLDER = ROOT / "docs/examples/compile"
+from .folders import EXAMPLES
+
+FOLDER = EXAMPLES / "compile"
 TASK = (FOLDER / "allergy.md").read_text(encoding="utf-8")
 CASSETTE = FOLDER / "allergy.jsonl"
 PHASES = ("conditions", "graph", "seed")

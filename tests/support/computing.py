@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from knotwork.lang.documents.seed import read_seed
@@ -10,9 +9,11 @@ from knotwork.lang.evaluate.seed.fused_engine import Compute
 from knotwork.lang.evaluate.seed.interpreter import Computed, interpret
 from knotwork.lang.trees.seed import FormulaSeed
 
+from .folders import TESTS
+
 __all__ = ["SEEDS", "compute", "error_of", "row", "same", "seed_file", "seed_of", "value_of"]
 
-SEEDS = Path(__file__).parents[1] / "seeds"
+SEEDS = TESTS / "seeds"
 
 FIELDS = [
     {"name": "severity", "type": "enum", "values": ["none", "mild", "severe"]},

@@ -1,7 +1,8 @@
 """Evaluates the expressions of a JSON list on stdin under limits, and prints for each what came of it and what it cost.
 
-An output line is ``[seconds of CPU, "value" | "refused" | what went wrong, message]``. The first argument is ``evaluate``,
-``compile`` or ``check`` (nothing is evaluated; the message is the longest one); the second how many MiB the process may grow.
+An output line is ``[seconds of CPU at the pace of a quiet machine, "value" | "refused" | what went wrong, message]``. The first
+argument is ``evaluate``, ``compile`` or ``check`` (nothing is evaluated; the message is the longest one); the second how many MiB
+the process may grow.
 """
 
 import json
@@ -11,6 +12,8 @@ import time
 from typing import Any
 
 from knotwork import expr
+
+from .cpu_time import pace
 
 __all__ = ["values"]
 
@@ -42,14 +45,14 @@ def _main(how: str, room: int) -> None:
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + room * 2**20, used + room * 2**20))
     for text in texts:
-        begun = time.process_time()
+        before, begun = pace(), time.process_time()
         try:
             if how == "check":
                 names = [f"name_{at}" for at in range(2_000)]
                 message = max(
                     (each.message for each in expr.check(text, names, context_keys=names)), key=len, default=""
                 )
-                print(json.dumps([time.process_time() - begun, "value", message]), flush=True)
+                print(json.dumps([(time.process_time() - begun) / before, "value", message]), flush=True)
                 continue
             if how == "compile":
                 expr.compile(text)(given)
@@ -62,7 +65,7 @@ def _main(how: str, room: int) -> None:
         except BaseException as error:
             outcome, message = type(error).__name__, str(error)[:200]
         spent = time.process_time() - begun
-        print(json.dumps([spent, outcome, message]), flush=True)
+        print(json.dumps([spent / max(before, pace()), outcome, message]), flush=True)
 
 
 if __name__ == "__main__":

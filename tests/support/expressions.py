@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import frozen
 from hypothesis import strategies as st
+from knotwork.lang.catalogue.operations import DATE_UNITS
 from knotwork.lang.trees.expr import (
     Arithmetic,
     BoolChain,
@@ -42,7 +43,8 @@ FIELDS = {"severity": "text", "kind": "text", "score": "number", "known": "boole
 META = {"stars": "number", "useful": "number", "year": "number", "date": "text"}
 CONTEXT = {"name": "text", "categories": "list", "city": "text"}
 
-_TEXTS = ("", "a", "ab", "B", "mild", "severe", "none", " x ", "12", "1.5", "é", "😀", "Thai, Pizza")
+_TEXTS = ("", "a", "ab", "B", "mild", "severe", "none", " x ", "12", "1.5", "é", "😀", "Thai, Pizza", "2024-02-29",
+          "2024-03-05 10:30-05:00")  # fmt: skip
 _VARIABLES = ("e", "f", "each", "k")
 
 texts = st.sampled_from(_TEXTS)
@@ -177,7 +179,7 @@ def _number(draw: st.DrawFn, scope: _Scope) -> Expr:
         return _leaf(draw, scope, "number")
     below = scope.below()
     way = draw(st.sampled_from(("leaf", "leaf", "arithmetic", "arithmetic", "negative", "power", "function", "extreme",
-                                "count", "sum", "choice", "element", "get", "len", "sample")))  # fmt: skip
+                                "count", "sum", "choice", "element", "get", "len", "sample", "reading", "coalesce")))  # fmt: skip
     if way == "arithmetic":
         signs = draw(st.sampled_from((("+", "-"), ("*", "/", "//", "%"))))
         count = draw(st.integers(1, 3))
@@ -218,6 +220,11 @@ def _number(draw: st.DrawFn, scope: _Scope) -> Expr:
         return Call("sum", (draw(_comprehension(below, "generator", lambda _: st.just(Literal(1)))),))
     if way == "choice":
         return _choice(draw, scope, "number", _number)
+    if way == "reading":
+        name = draw(st.sampled_from(("number", "year", "similarity", "days_between")))
+        return Call(name, tuple(draw(_text(below)) for _ in range(1 if name in ("number", "year") else 2)))
+    if way == "coalesce":
+        return Call("coalesce", (draw(_number(below)), draw(_number(below))))
     if way == "element":
         index = draw(st.one_of(st.sampled_from([Literal(0), Negative(Literal(1))]), _number(below)))
         return Subscript(draw(_list(below)), index)
@@ -238,7 +245,8 @@ def _text(draw: st.DrawFn, scope: _Scope) -> Expr:
     if scope.deep <= 0:
         return _leaf(draw, scope, "text")
     below = scope.below()
-    way = draw(st.sampled_from(("leaf", "leaf", "leaf", "method", "str", "join", "times", "slice", "choice")))
+    way = draw(st.sampled_from(("leaf", "leaf", "leaf", "method", "str", "join", "times", "slice", "choice",
+                                "function", "part", "trunc", "coalesce")))  # fmt: skip
     if way == "method":
         method = draw(st.sampled_from(("lower", "upper", "strip")))
         return MethodCall(draw(_text(below)), method)
@@ -252,6 +260,15 @@ def _text(draw: st.DrawFn, scope: _Scope) -> Expr:
         return _slice(draw, draw(_text(below)))
     if way == "choice":
         return _choice(draw, scope, "text", _text)
+    if way == "function":
+        name = draw(st.sampled_from(("fold", "date", "replace")))
+        return Call(name, tuple(draw(_text(below)) for _ in range(3 if name == "replace" else 1)))
+    if way == "part":
+        return Call("substring", (draw(_text(below)), Literal(draw(st.integers(0, 3))), draw(_number(below))))
+    if way == "trunc":
+        return Call("date_trunc", (Literal(draw(st.sampled_from(DATE_UNITS))), draw(_text(below))))
+    if way == "coalesce":
+        return Call("coalesce", (draw(_text(below)), draw(_text(below))))
     return _leaf(draw, scope, "text")
 
 
@@ -314,15 +331,38 @@ def _list(draw: st.DrawFn, scope: _Scope) -> Expr:
     if scope.deep <= 0:
         return _leaf(draw, scope, "list")
     below = scope.below()
-    way = draw(
-        st.sampled_from(("leaf", "leaf", "display", "display", "sorted", "comprehension", "join", "slice", "split"))
+    ways = (
+        "leaf",
+        "leaf",
+        "display",
+        "display",
+        "sorted",
+        "comprehension",
+        "join",
+        "slice",
+        "split",
+        "numbered",
+        "range",
     )
+    way = draw(st.sampled_from(ways))
     if way == "display":
         return draw(_display(below, draw(st.sampled_from((_number, _text, _any)))))
     if way == "sorted":
         keywords = (("reverse", draw(_test(below))),) if draw(st.booleans()) else ()
         values = draw(_over(below, draw(st.sampled_from(("number", "text")))))
         return Call("sorted", (Call("set", (values,)) if draw(st.booleans()) else values,), keywords)
+    if way == "numbered":
+        values = draw(_over(below, draw(st.sampled_from(("number", "text")))))
+        pairs = Call("enumerate", (values,), (("start", Literal(1)),) if draw(st.booleans()) else ())
+        pairs = draw(
+            st.sampled_from((pairs, Call("zip", (pairs, pairs)), Call("sorted", (pairs,), (("key", Literal(0)),))))
+        )
+        clause = Clause(("first", "second"), pairs)
+        return Comprehension("list", Name(draw(st.sampled_from(clause.names))), (clause,))
+    if way == "range":
+        return Call(
+            "range", tuple(Literal(number) for number in draw(st.lists(st.integers(-3, 9), min_size=1, max_size=2)))
+        )
     if way == "comprehension":
         return draw(_comprehension(below, "list", draw(st.sampled_from((_number, _text, _any)))))
     if way == "join":

@@ -1,7 +1,7 @@
 """Reads, checks and computes hostile seeds under limits, and prints for each what came of it and what it cost.
 
-An output line is ``[name, seconds of CPU, "ok" | "refused" | what went wrong, message]``. The first argument is "read" or
-"compute"; the second how many MiB the process may grow; names come as a JSON list on stdin.
+An output line is ``[name, seconds of CPU at the pace of a quiet machine, "ok" | "refused" | what went wrong, message]``. The first
+argument is "read" or "compute"; the second how many MiB the process may grow; names come as a JSON list on stdin.
 """
 
 import json
@@ -15,6 +15,7 @@ from knotwork.lang.documents.seed import convert, read_seed
 from knotwork.lang.evaluate.seed.fused_engine import Compute
 from knotwork.lang.linter.seed import check
 
+from .cpu_time import pace
 from .hostile_seeds import CONTEXT, COSTLY, SEEDS, rows
 from .seed_texts import of_form_000, of_form_002
 
@@ -56,14 +57,14 @@ def _main(how: str, room: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + room * 2**20, used + room * 2**20))
     for name in names:
         made = (SEEDS if how == "read" else COSTLY)[name]()
-        begun = time.process_time()
+        before, begun = pace(), time.process_time()
         try:
             outcome, message = _read(made) if how == "read" else _compute(made, given)
         except BaseException as error:
             outcome, message = type(error).__name__, str(error)[:200]
         spent = time.process_time() - begun
         del made
-        print(json.dumps([name, spent, outcome, message]), flush=True)
+        print(json.dumps([name, spent / max(before, pace()), outcome, message]), flush=True)
 
 
 if __name__ == "__main__":

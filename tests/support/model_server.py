@@ -115,7 +115,7 @@ class ModelServer:
         try:
             while (request := await _read(reader)) is not None:
                 self.requests.append(request)
-                self._tell(asked=request.prompt)
+                self._tell(asked=request.prompt, traceparent=request.headers.get("traceparent", ""))
                 if self.delay:
                     await asyncio.sleep(self.delay)
                 fault = self._fault(request)
@@ -130,10 +130,10 @@ class ModelServer:
             pass
         finally:
             self._tell(closed=writer.get_extra_info("peername")[1])
-            self._tasks.discard(task)
             writer.close()
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
+            self._tasks.discard(task)
 
 
 async def _read(reader: asyncio.StreamReader) -> Request | None:

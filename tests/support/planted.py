@@ -35,7 +35,10 @@ CITIES = ("Turin", "Basel", "Lisbon", "Krakow")
 
 @frozen
 class Task:
-    """``data`` is a graph, or ``{"items": [...]}``; ``correct`` the oracle's text; ``answer`` what it must come to."""
+    """``data`` is a graph, or ``{"items": [...]}``; ``correct`` is the oracle's text, ``answer`` its result.
+
+    ``fields`` are the fields of the items of an answer from a graph.
+    """
 
     number: int
     kind: str
@@ -43,6 +46,7 @@ class Task:
     data: Any
     correct: str
     answer: Any
+    fields: tuple[str, ...] = ("id",)
 
     @property
     def is_graph(self) -> bool:
@@ -82,10 +86,13 @@ def _graph(chance: Random) -> nx.DiGraph:
 def _graph_task(number: int, at: int, chance: Random) -> Task:
     """Return the task with this number; ``at`` counts the questions to graphs, whose kinds take turns."""
     graph = _graph(chance)
-    question = (_older, _authors, _most_cited, _shared_place, _by_field, _readers)[at % 6]
-    kind, text, commands, answer = question(graph, chance)
+    question = (
+        _older, _authors, _most_cited, _shared_place, _by_field, _readers,
+        _coauthors, _mean_age, _oldest, _cited_by_age, _without_papers, _neighbours,
+    )[at % 12]  # fmt: skip
+    kind, text, commands, answer, *fields = question(graph, chance)
     plan = {"plan_id": f"plan-{number:03}", "why": text, "commands": commands}
-    return Task(number, kind, text, graph, json.dumps(plan, indent=1), answer)
+    return Task(number, kind, text, graph, json.dumps(plan, indent=1), answer, tuple(fields) or ("id",))
 
 
 def _of(graph: Any, kind: str) -> list[str]:
@@ -164,7 +171,7 @@ def _by_field(graph: Any, chance: Random) -> Any:
         "UPDATE answer WITH counts",
     ]
     wanted = sorted([field, count] for field, count in fields.items() if count)
-    return "count", "How many people work in each field?", commands, wanted
+    return "count", "How many people work in each field?", commands, wanted, "field", "count"
 
 
 def _readers(graph: Any, chance: Random) -> Any:
@@ -184,6 +191,109 @@ def _readers(graph: Any, chance: Random) -> Any:
         graph.nodes[first]["age"] = 30
         young = [first]
     return "join", f"Which authors of papers from {year} on are under 60?", commands, young
+
+
+def _coauthors(graph: Any, chance: Random) -> Any:
+    paper = chance.choice([each for each in _of(graph, "PAPER") if graph.in_degree(each) > 1] or _of(graph, "PAPER"))
+    person = chance.choice(_linked(graph, paper, "WROTE", back=True))
+    commands = [
+        f'FIND patterns (a:PERSON)-[:WROTE]->(p:PAPER)<-[:WROTE]-(b:PERSON) WHERE a.id = "{person}" AS pairs',
+        "SELECT DISTINCT pairs FIELDS b.id AS id AS others",
+        "DECLARE answer AS LIST",
+        "UPDATE answer WITH others",
+    ]
+    papers = _linked(graph, person, "WROTE")
+    others = {author for each in papers for author in _linked(graph, each, "WROTE", back=True)} - {person}
+    return "pattern", f"Who wrote a paper together with {person}?", commands, sorted(others)
+
+
+def _mean_age(graph: Any, chance: Random) -> Any:
+    commands = [
+        'FIND nodes WHERE entity_type = "PERSON" AS people',
+        "AGGREGATE people BY field COMPUTE mean(age) AS average AS averages",
+        "DECLARE answer AS LIST",
+        "UPDATE answer WITH averages",
+    ]
+    ages: dict[str, list[int]] = {}
+    for each in _of(graph, "PERSON"):
+        ages.setdefault(graph.nodes[each]["field"], []).append(graph.nodes[each]["age"])
+    wanted = sorted([field, sum(found) / len(found)] for field, found in ages.items())
+    return "aggregate", "What is the mean age of the people in each field?", commands, wanted, "field", "average"
+
+
+def _oldest(graph: Any, chance: Random) -> Any:
+    for number, each in enumerate(NAMES):  # no two of one age
+        graph.nodes[each]["age"] = graph.nodes[each]["age"] * 20 + number
+    commands = [
+        'FIND nodes WHERE entity_type = "PERSON" AS people',
+        "RANK people BY age DESC LIMIT 1 PER field AS oldest",
+        "DECLARE answer AS LIST",
+        "UPDATE answer WITH oldest",
+    ]
+    best: dict[str, str] = {}
+    for each in sorted(NAMES, key=lambda name: graph.nodes[name]["age"]):
+        best[graph.nodes[each]["field"]] = each
+    return "per", "Who is the oldest person in each field?", commands, sorted(best.values())
+
+
+def _cited_by_age(graph: Any, chance: Random) -> Any:
+    year = chance.choice([2025, 2030])
+    least = chance.randint(1, 8)
+    commands = [
+        'FIND nodes WHERE entity_type = "PAPER" AS papers',
+        f"SELECT papers FIELDS id, citations / ({year} - year) AS rate AS rated",
+        f"SELECT rated WHERE rate >= {least} AS often",
+        "DECLARE answer AS LIST",
+        "UPDATE answer WITH often",
+    ]
+    first = _of(graph, "PAPER")[0]
+    graph.nodes[first].update(year=2010, citations=200)
+    found = [
+        each
+        for each in _of(graph, "PAPER")
+        if graph.nodes[each]["citations"] / (year - graph.nodes[each]["year"]) >= least
+    ]
+    return (
+        "computed",
+        f"Which papers have at least {least} citations per year of their age in {year}?",
+        commands,
+        sorted(found),
+    )
+
+
+def _without_papers(graph: Any, chance: Random) -> Any:
+    commands = [
+        'FIND nodes WHERE entity_type = "PERSON" AS people',
+        'FIND edges WHERE relation = "WROTE" AS wrote',
+        "SELECT DISTINCT wrote FIELDS source AS id AS authors",
+        "EXCEPT people WITH authors ON id AS others",
+        "DECLARE answer AS LIST",
+        "UPDATE answer WITH others",
+    ]
+    silent = chance.choice(NAMES)
+    graph.remove_edges_from(
+        [(one, two) for one, two, data in graph.out_edges(silent, data=True) if data["relation"] == "WROTE"]
+    )
+    return (
+        "except",
+        "Who wrote no paper?",
+        commands,
+        sorted(each for each in NAMES if not _linked(graph, each, "WROTE")),
+    )
+
+
+def _neighbours(graph: Any, chance: Random) -> Any:
+    commands = [
+        'FIND edges WHERE relation = "LIVES_IN" AS homes',
+        "JOIN homes WITH homes ON target AS together",
+        "SELECT together WHERE source < right.source AS pairs",
+        "COUNT pairs BY target AS counts",
+        "DECLARE answer AS LIST",
+        "UPDATE answer WITH counts",
+    ]
+    lives = {city: len(_linked(graph, city, "LIVES_IN", back=True)) for city in CITIES}
+    wanted = sorted([city, count * (count - 1) // 2] for city, count in lives.items() if count > 1)
+    return "self-join", "How many pairs of people live in each city?", commands, wanted, "target", "count"
 
 
 # Items

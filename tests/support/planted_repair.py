@@ -66,15 +66,14 @@ def _plan(task: Task, text: str) -> tuple[Any, Told]:
     told = [as_json(each, read.source) for each in found] + failed
     if executor.state.snapshot().kind("answer") != "LIST":
         return None, told
-    return _plain(task.kind, executor.state.get("answer")), told
+    return _plain(task.fields, executor.state.get("answer")), told
 
 
-def _plain(kind: str, found: Any) -> Any:
+def _plain(fields: tuple[str, ...], found: Any) -> Any:
     """Return a state's answer in the task's form; None for what has another."""
-    fields = ("field", "count") if kind == "count" else ("id",)
     if not all(isinstance(each, dict) and set(fields) <= set(each) for each in found):
         return None
-    return sorted([each["field"], each["count"]] if kind == "count" else each["id"] for each in found)
+    return sorted([each[name] for name in fields] if len(fields) > 1 else each[fields[0]] for each in found)
 
 
 def _script(task: Task, text: str) -> tuple[Any, Told]:

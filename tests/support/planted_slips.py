@@ -82,7 +82,8 @@ def _one(pattern: str, new: Callable[[re.Match[str]], str] | str, text: str, cha
 
 @plan_slip
 def typo_in_command(text, chance):
-    words = r"\b(?:DECLARE|FIND|WALK|SELECT|UPDATE|RANK|COUNT|WHERE|LIMIT|DIRECTION|REPLACE|MERGE)\b"
+    words = r"\b(?:DECLARE|FIND|WALK|SELECT|UPDATE|RANK|COUNT|WHERE|LIMIT|DIRECTION|REPLACE|MERGE"
+    words += r"|AGGREGATE|COMPUTE|PER|EXCEPT|DISTINCT|FIELDS|JOIN|patterns)\b"
     return _one(words, lambda m: typo(m[0], chance), text, chance)
 
 
@@ -168,6 +169,49 @@ def plural_or_bare_target(text, chance):
 @plan_slip
 def dollars_around_a_name(text, chance):
     return _one(r"(?<=WITH )([a-z]+)", r"${\1}", text, chance)
+
+
+# In the forms of GASL's second edition
+
+
+@plan_slip
+def function_of_sql(text, chance):
+    return _one(r"mean(?=\()", lambda m: chance.choice(["avg", "AVG", "average"]), text, chance)
+
+
+@plan_slip
+def typo_in_aggregate_function(text, chance):
+    return _one(r"mean(?=\()", lambda m: typo(m[0], chance), text, chance)
+
+
+@plan_slip
+def pattern_of_cypher(text, chance):
+    return _one(r"FIND patterns(?= \()", lambda m: chance.choice(["MATCH", "FIND pattern", "FIND"]), text, chance)
+
+
+@plan_slip
+def label_without_colon(text, chance):
+    return _one(r"(?<=-\[):(?=WROTE)", "", text, chance)
+
+
+@plan_slip
+def group_by(text, chance):
+    return _one(r"(?<=AGGREGATE people) BY", " GROUP BY", text, chance)
+
+
+@plan_slip
+def distinct_behind_fields(text, chance):
+    return _one(r"SELECT DISTINCT (\w+) FIELDS", r"SELECT \1 FIELDS DISTINCT", text, chance)
+
+
+@plan_slip
+def other_word_for_on(text, chance):
+    return _one(r" ON (?=id|target)", lambda m: chance.choice([" BY ", " USING "]), text, chance)
+
+
+@plan_slip
+def parenthesis_missing(text, chance):
+    return _one(r"(?<=year)\)(?= AS)", "", text, chance)
 
 
 # In the document

@@ -10,13 +10,14 @@ import asyncio
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from support.model_server import ModelServer
 
-__all__ = ["ReviewServer", "answer_review", "context", "contexts", "marked", "review_of"]
+__all__ = ["ReviewServer", "answer_review", "context", "contexts", "marked", "review_of", "serve_command"]
 
 _FORM = re.compile(r"of this form:\n\{(.*)\}")
 _PAIR = re.compile(r'"(\w+)": ((?:"[^"]*"(?: or )?)+|[^,]+)')
@@ -84,17 +85,19 @@ def contexts(count: int, reviews: int) -> list[dict[str, Any]]:
     return [context(index, reviews) for index in range(count)]
 
 
-async def _main() -> None:
+async def serve_command(make: Callable[..., ModelServer] = ReviewServer) -> None:
+    """Run a server that ``make`` makes, with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--rate", type=float, default=0.0, help="share of the prompts that meet one fault")
     parser.add_argument("--faults", default="", help="names, comma between")
+    parser.add_argument("--always", help="one fault for every request")
     parser.add_argument("--log", type=Path, help="where to write what came in")
     given = parser.parse_args()
-    server = ReviewServer(
+    server = make(
         rate=given.rate, mix=tuple(filter(None, given.faults.split(","))), delay=given.delay,
-        log=given.log.open("a") if given.log else None,
+        always=given.always, log=given.log.open("a") if given.log else None,
     )  # fmt: skip
     await server.start("127.0.0.1", given.port)
     print(server.url, flush=True)
@@ -103,4 +106,4 @@ async def _main() -> None:
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):
-        asyncio.run(_main())
+        asyncio.run(serve_command())

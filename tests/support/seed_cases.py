@@ -37,6 +37,7 @@ from knotwork.lang.trees.seed import (
     FormulaSeed,
     Lookup,
     SeedStep,
+    Tally,
 )
 
 from .expressions import CONTEXT, expressions, json_values
@@ -226,7 +227,7 @@ def seeds(draw: st.DrawFn, *, most: int = 7) -> FormulaSeed:
 def _step(draw: st.DrawFn, name: str, filters: list[str], values: dict[str, str]) -> SeedStep:
     kind = draw(
         st.sampled_from(
-            ("filter", "aggregate", "aggregate", "aggregate", "formula", "formula", "case", "lookup", "const")
+            ("filter", "aggregate", "aggregate", "aggregate", "formula", "formula", "case", "lookup", "const", "tally")
         )
     )
     if kind == "filter":
@@ -236,6 +237,12 @@ def _step(draw: st.DrawFn, name: str, filters: list[str], values: dict[str, str]
         where = draw(st.one_of(st.none(), _where(filters, values)))
         default = draw(st.one_of(st.none(), small, json_values))
         return Aggregate(name, operation, None if operation == "count" else draw(_element()), where, default)
+    if kind == "tally":
+        element = draw(
+            st.sampled_from([Field("extraction", each.name) for each in DECLARED] + [Field("meta", "stars")])
+        )
+        where = draw(st.one_of(st.none(), _where(filters, values)))
+        return Tally(name, element, draw(st.one_of(st.none(), st.integers(1, 3))), where)
     if kind == "const":
         return Const(name, draw(st.one_of(small, json_values)))
     if kind == "lookup":

@@ -18,7 +18,8 @@ async def _main(spec: str, count: int, reviews: int, out: Path, run: str | None)
     fs = seed.load(SEED)
     with out.open("wb") as file:
         given = contexts(count, reviews)
-        async for result in seed.run_many(fs, given, llm=spec, max_concurrency=8, record=run is None, resume=run):
+        kept = {"record": run is None, "resume": run, "cache": False}  # only the run's record may save calls
+        async for result in seed.run_many(fs, given, llm=spec, max_concurrency=8, **kept):
             file.write(result.line())
             file.flush()
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-TESTS = Path(__file__).parents[1]
+from .folders import TESTS
 
 
 @dataclass(frozen=True)

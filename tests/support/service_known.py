@@ -18,7 +18,7 @@ SCHEMA = Schema(
         "odd name": _attribute("odd name", "text", ('say "x"\\', 3), ("`*evil*`\n<b>", 1)),
     },
     {"weight": _attribute("weight", "float", (0.5, 3)), "type": _attribute("type", "text", ("KNOWS", 5))},
-    "entity_type", {"PERSON": 50, "ORGANIZATION": 40},
+    "entity_type", {"PERSON": 50, "ORGANIZATION": 40}, "type", {"KNOWS": 5, "WORKS FOR": 2},
 )  # fmt: skip
 
 KNOWN = Known(
@@ -27,5 +27,6 @@ KNOWN = Known(
     variables={"given": Variable("12 rows", ("id", "score"))},
     models=("small", "big"),
     measures=("pagerank", "degree"),
+    files=("inner.lwt", "mood.json", "prompts/mood.txt", "tone.md"),
     input={"reviews": ["a"], "a b": 1, "meta": {"stars": 3}},
 )

@@ -22,10 +22,13 @@ def text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def identity(item: Any) -> str:
-    if isinstance(item, dict) and item.get("id") is not None:
-        return "id " + text(item["id"])
-    return "all " + text(item)
+def contains(item: Any, value: Any) -> bool:
+    """Whether ``value`` says nothing that ``item`` doesn't: it is equal, or has the same id and nothing else than ``item`` has."""
+    if text(item) == text(value):
+        return True
+    if not (isinstance(item, dict) and isinstance(value, dict)) or value.get("id") is None:
+        return False
+    return all(name in item and text(item[name]) == text(part) for name, part in value.items())
 
 
 def is_number(value: Any) -> bool:
@@ -143,13 +146,13 @@ class Model:
             held["proof"] = [unite([], evidence[at]) if at < len(evidence) else [] for at in range(len(items))]
             return
         for at, item in enumerate(items):
-            known = [identity(other) for other in held["data"]]
-            if identity(item) not in known:
+            known = next((place for place, other in enumerate(held["data"]) if contains(other, item)), None)
+            if known is None:
+                known = len(held["data"])
                 held["data"].append(item)
                 held["proof"].append([])
-                known.append(identity(item))
             if at < len(evidence):
-                unite(held["proof"][known.index(identity(item))], evidence[at])
+                unite(held["proof"][known], evidence[at])
 
     def _dict(self, key: str, value: Any, evidence: Any, replace: bool) -> None:
         if not isinstance(value, dict):

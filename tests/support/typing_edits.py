@@ -1,12 +1,10 @@
 """Texts under the edits that people make of them, well and badly: for what follows a text as it changes."""
 
-from pathlib import Path
-
 from hypothesis import strategies as st
 
-__all__ = ["PROGRAMS", "SCRIPTS", "SEEDS", "SNIPPETS", "histories"]
+from .folders import ROOT
 
-ROOT = Path(__file__).parents[2]
+__all__ = ["PROGRAMS", "SCRIPTS", "SEEDS", "SNIPPETS", "histories"]
 
 
 def _small(*patterns: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""The JSON codec of journal and snapshot: a value is read back exactly as it was written, or refused when it is encoded.
+"""The JSON codec for the journal and snapshots: a value is read back exactly as it was written, or refused when it is encoded.
 
 orjson alone would write NaN as null, accept integers up to 2^64, read larger integers as floats, and write dates and UUIDs as
-strings. So encoded text is decoded again and compared with the value, which is fast. Only if they differ, the value is searched for
-the path of the difference.
+strings. Therefore encoded text is decoded again and compared with the value, which is fast. Only if they differ is the value
+searched for the path of the difference.
 """
 
 import json
@@ -27,14 +27,14 @@ _LONG = b"0" * 19  # digits of the smallest integer that may be beyond 64 bits
 def encode(value: Any) -> bytes:
     """Return the value as compact JSON. Raises ``ValueError`` with the JSON path.
 
-    Refused: NaN and infinities, integers beyond signed 64 bits, lone surrogates, keys that are not strings, more than 200 nested
+    These are refused: NaN and infinities, integers beyond signed 64 bits, lone surrogates, keys that are not strings, more than 200 nested
     levels, and all values that are not JSON. A tuple is written as a list.
     """
     return encoded_copy(value)[0]
 
 
 def encoded_copy(value: Any) -> tuple[bytes, Any]:
-    """Return the result of ``encode``, and the value decoded from it. The check decodes that value anyway."""
+    """Return the result of ``encode``, and the value decoded from it, because the check in ``encode`` decodes it anyway."""
     wrapped = value
     for _ in _OPEN:  # reduces orjson's nesting limit to ``DEPTH``
         wrapped = [wrapped]
@@ -50,15 +50,15 @@ def encoded_copy(value: Any) -> tuple[bytes, Any]:
 
 
 def encode_again(value: Any) -> bytes:
-    """Return compact JSON of a value whose parts passed ``encode`` or ``decode``; takes a third of the time of ``encode``."""
+    """Return compact JSON of a value whose parts passed ``encode`` or ``decode``, in a third of the time of ``encode``."""
     return orjson.dumps(value, option=_OPTIONS)
 
 
 def encode_to_keep(value: Any, *, sort_keys: bool = False) -> bytes:
     """Return the result of ``encode_again`` as a ``bytes`` object of exact size.
 
-    orjson writes into a larger block of memory and shrinks the block, which leaves a hole after each stored text: a small text would
-    take a page of memory. The returned slice is a copy.
+    orjson writes into a larger block of memory and then shrinks it, which leaves a hole after each stored string: a small
+    string would take a page of memory. Therefore a slice is returned, which is a copy.
     """
     return orjson.dumps(value, option=_KEPT_SORTED if sort_keys else _KEPT)[:-1]
 
@@ -82,7 +82,7 @@ def _bounded(digits: str) -> int:
 
 
 def _walk(value: Any) -> None:
-    """Raise ``ValueError`` for the first part that is not JSON. The search is depth-first, so a cycle ends at the limit."""
+    """Raise ``ValueError`` for the first part that is not JSON. The search is depth-first, so a cycle reaches the limit."""
     waiting: list[tuple[Any, tuple[str | int, ...]]] = [(value, ())]
     while waiting:
         item, path = waiting.pop()
@@ -101,7 +101,7 @@ def _walk(value: Any) -> None:
 
 def _check_key(key: Any, path: tuple[str | int, ...]) -> None:
     if type(key) is not str:
-        raise ValueError(f"{_place(path)} has a key that is not a text: {str(key)[:40]!r}")
+        raise ValueError(f"{_place(path)} has a key that is not a string: {str(key)[:40]!r}")
     if _surrogate(key):
         raise ValueError(f"{_place(path)} has a key with a lone surrogate: {ascii(key)[:60]}")
 
@@ -115,12 +115,12 @@ def _check_leaf(item: Any, path: tuple[str | int, ...]) -> None:
             raise ValueError(f"{_place(path)} is an integer beyond 64 bits")
     elif kind is float:
         if not item - item == 0:  # not 0 for NaN and infinities
-            raise ValueError(f"{_place(path)} is {item}, which JSON does not have")
+            raise ValueError(f"{_place(path)} is {item}, which JSON can't represent")
     elif kind is str:
         if _surrogate(item):
             raise ValueError(f"{_place(path)} has a lone surrogate, which is not valid text")
     else:
-        raise ValueError(f"{_place(path)} is a {kind.__name__}, which JSON does not have")
+        raise ValueError(f"{_place(path)} is a {kind.__name__}, which JSON can't represent")
 
 
 def _surrogate(text: str) -> bool:
@@ -132,7 +132,7 @@ def _surrogate(text: str) -> bool:
 
 
 def _place(path: tuple[str | int, ...]) -> str:
-    """Return the JSON path, such as ``$.authors[3].name``; for a long path only its end."""
+    """Return the JSON path, such as ``$.authors[3].name``. If the path is long, return only its end."""
     shown = "".join(f"[{part}]" if isinstance(part, int) else _step(part) for part in path[-8:])
     return f"${'...' if len(path) > 8 else ''}{shown}"
 

@@ -1,7 +1,7 @@
 """The durable log under the state store: a snapshot and an append-only journal, in a directory with one writing process.
 
-``append`` returns when the record is in the file; with ``sync``, when the record is on the disk. After a crash, ``open`` returns the
-snapshot and every acknowledged record after the snapshot, in order, or reports the place of the damage.
+``append`` returns when the record is in the file or, with ``sync``, on the disk. After a crash, ``open`` returns the snapshot
+and every acknowledged record after the snapshot, in order, or reports the position of the damage.
 """
 
 import errno
@@ -63,7 +63,7 @@ class Log:
     def open(cls, directory: Path, *, read_only: bool = False, files: Files | None = None) -> "tuple[Log, Recovered]":
         """Open the log in a directory, which is created (0700) unless ``read_only``. Raises ``StoreError``.
 
-        The records are read during iteration; iterate over them before the first ``compact`` and ``close``.
+        The records are read during iteration, so iterate over them before you call ``compact`` or ``close``.
         """
         files = files or Files()
         if read_only:
@@ -76,8 +76,8 @@ class Log:
             torn = found.torn
             unsealed = (found.unsealed,) if found.unsealed else ()
             notices = unsealed if torn is None else (
-                f"{found.path.name} ends at byte {found.end} in {found.size - found.end} bytes that are not a complete record "
-                f"({torn.reason}): a commit under way, or one that a crash tore",
+                f"the last {found.size - found.end} bytes of {found.path.name}, from byte {found.end} on, are not a complete record "
+                f"({torn.reason}): a commit is in progress, or a crash interrupted it",
             )  # fmt: skip
             return log, Recovered(found.kept.state if found.kept else None, records, notices)
         try:
@@ -107,7 +107,7 @@ class Log:
                 if error.errno not in _FULL:
                     raise
                 file, unsettled = files.open(found.path), reason(error)
-                notices = [f"{directory} accepts no commits until there is space: {unsettled}"]
+                notices = [f"{directory} accepts no commits until the disk has free space: {unsettled}"]
         except BaseException as error:
             if found is not None:
                 found.file.close()
@@ -150,12 +150,14 @@ class Log:
         return not self._read_only and not self._broken and self._end > self._worth
 
     def append(self, record: Any, *, sync: bool) -> None:
-        """Write a record with one write, and wait for the disk if ``sync``. Raises ``StoreError``, ``ValueError`` if not JSON.
+        """Write a record with one write.
 
-        An ``orjson.Fragment`` is JSON text made from encoded values, so it is not checked again.
-        The remains of a failed write are cut off, and the next write may succeed. After a failed sync, the content of the disk is
-        unknown: the record is removed, and the log refuses everything until it is opened again. A record that can't be cut off is
-        overwritten, so that it is not read as a record later.
+        If ``sync``, wait for the disk. Raises ``StoreError``, and ``ValueError`` if it is not JSON.
+
+        An ``orjson.Fragment`` is JSON text made from encoded values, so it is not checked again. The remains of a failed write
+        are cut off, so that the next write may succeed. After a failed sync, the content of the disk is unknown: the record is removed, and
+        the log accepts no further records until it is opened again. A record that can't be cut off is overwritten, so that it is not read
+        as a record later.
         """
         self._check()
         if self._unsettled:
@@ -166,7 +168,7 @@ class Log:
         step = "written"
         try:
             if self._files.write(self._file, line, self._end) != len(line):
-                raise OSError("only a part was written")
+                raise OSError("only part of it was written")
             if sync:
                 step = "written to the disk"
                 self._files.sync(self._file)
@@ -178,8 +180,8 @@ class Log:
             if step != "written":
                 self._broken = f"the disk refused to sync: {reason(error)}"
             if left:
-                self._broken = f"a part of a commit can't be cut off: {left}"
-            hint = f"{_REOPEN}, and nothing of this commit" if self._broken else _AGAIN
+                self._broken = f"the remains of a failed commit can't be removed: {left}"
+            hint = f"{_REOPEN}; the failed commit is not stored" if self._broken else _AGAIN
             raise StoreError(
                 f"the commit can't be {step}: {reason(error)}", hint=_IN_DOUBT if self._beyond else hint
             ) from error
@@ -190,7 +192,7 @@ class Log:
         self._broken, self._beyond = "", False
 
     def sync(self) -> None:
-        """Wait until all appended records are on the disk. Raises ``StoreError``; after that the log refuses everything."""
+        """Wait until all appended records are on the disk. Raises ``StoreError``; the log then refuses everything."""
         self._check()
         if self._synced == self._end or self._unsettled:
             return
@@ -202,12 +204,12 @@ class Log:
         self._synced = self._end
 
     def compact(self, snapshot: Any) -> str:
-        """Write the state after the last record as a snapshot and begin a new journal. Return "", or why this was deferred.
+        """Write the state after the last record as a snapshot and begin a new journal. Return "", or why compaction was deferred.
 
-        The snapshot consists of values from records. Values that are not JSON may be refused (``ValueError``); NaN is not detected.
+        Every value in ``snapshot`` must come from a record. Values that are not JSON may be refused (``ValueError``); NaN is not detected.
 
-        A disk error only defers the compaction until the journal has grown by its size again. If the disk fails at the very end, its
-        content is unknown, and the log refuses further commits until it is opened again.
+        A disk error only defers the compaction until the journal has grown further. If the last sync fails, the content of the
+        disk is unknown, and the log refuses further commits until it is opened again.
         """
         self._check()
         if self._unsettled:
@@ -251,8 +253,8 @@ class Log:
     def close(self, beside: Mapping[str, str] | None = None, *, clean: bool = True) -> None:
         """Wait for the disk, mark the journal as complete up to its end, and release the lock; repeated calls are allowed.
 
-        ``beside``: hashes of other files that were written with the current state. ``clean`` false: the content is faulty, so no
-        mark is written. If ``StoreError`` is raised, the log is closed nevertheless.
+        ``beside`` are the hashes of other files that were written with the current state. If ``clean`` is false, the content is faulty, so
+        no mark is written. If ``StoreError`` is raised, the log is closed nevertheless.
         """
         self._let_go()
         if self._lock < 0:
@@ -281,15 +283,15 @@ class Log:
             write_seal(self._files, self._directory, seal)
         except OSError as error:
             raise StoreError(
-                f"the mark of the clean close can't be written: {reason(error)}",
-                hint="all acknowledged commits are there",
+                f"the mark of a clean close can't be written: {reason(error)}",
+                hint="all acknowledged commits are stored",
             ) from error
 
     def _settle(self) -> None:
-        """Complete the steps of opening that failed on a full disk. Raises ``StoreError``."""
+        """Complete those steps of opening that failed because the disk was full. Raises ``StoreError``."""
         found = find(self._directory, alone=True)
         if found is None or (found.end, found.hash) != (self._end, self._hash):
-            raise StoreError(f"{self._directory} is not as it was when it was opened", hint=_REOPEN)
+            raise StoreError(f"{self._directory} was changed since it was opened", hint=_REOPEN)
         try:
             file, _ = settle(self._files, self._directory, found)
         except OSError as error:
@@ -307,12 +309,14 @@ class Log:
             raise StoreError(f"the state accepts no more commits: {self._broken}", hint=hint)
         if self._pid != os.getpid():
             raise StoreError(
-                "the state belongs to the process that opened it",
-                hint="open it again in this process, after that one has closed it",
+                "the state was opened by another process",
+                hint="after that process has closed the state, open it again in this process",
             )
 
     def _take_back(self) -> str:
-        """Cut off the remains of a failed commit. Return "", or why they can't be cut off; the log is broken then.
+        """Cut off the remains of a failed commit.
+
+        Return "", or the reason why the remains can't be cut off; in that case no more commits are accepted.
 
         If cutting fails, the first byte is overwritten, so that the remains are not read as a record. If that fails too,
         ``_beyond`` stays true.
@@ -328,7 +332,7 @@ class Log:
 
     def _put_off(self, error: OSError, unfinished: Path, path: Path, kept: Path) -> str:
         if kept.exists():  # the rename reported a failure but succeeded
-            self._broken = f"a compaction ended unclearly: {reason(error)}"
+            self._broken = f"it is unknown whether a compaction was completed: {reason(error)}"
             return self._broken
         for leftover in (unfinished, path):
             with suppress(OSError):
@@ -345,14 +349,14 @@ class Log:
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _AGAIN = "nothing was stored; free some space and run it again"
-_REOPEN = "open the state again: all acknowledged commits are there"
-_IN_DOUBT = f"{_REOPEN}; check whether the failed commit is there too before you repeat it"
+_REOPEN = "open the state again: all acknowledged commits are stored"
+_IN_DOUBT = f"{_REOPEN}; before you repeat the failed commit, check whether it is stored too"
 _NO_RECORD = b"-"
-"""Bytes with which no line begins."""
+"""Bytes with which no line can begin."""
 
 
 def _new_journal(files: Files, directory: Path) -> tuple[int, int, str]:
-    """Begin the first journal. The directory and all its parents are on the disk before the journal gets its name."""
+    """Begin the first journal. The directory and all its parents are synced before the journal gets its final name."""
     _sync_above(files, directory)
     path = journal_path(directory, 0)
     unfinished = path.with_name(f"{path.name}.new")
@@ -393,7 +397,7 @@ _BESIDE = frozenset({"LOCK", "asks"})
 
 
 def _check_ours(directory: Path) -> None:
-    """Raise ``StoreError`` for a directory that has other files and no state, so that a state is not mixed with other files."""
+    """Raise ``StoreError`` for a directory with other files but no state: a state must not be mixed with other files."""
     found = generations(directory)
     names = set(os.listdir(directory))
     if found.current is None and not found.unfinished and SEAL not in names and not names <= _BESIDE:
@@ -402,7 +406,10 @@ def _check_ours(directory: Path) -> None:
 
 
 def _check_directory(directory: Path, *, read_only: bool) -> None:
-    """Raise ``StoreError`` if ``directory`` is not a directory, has another owner, or is writable by others."""
+    """Raise ``StoreError`` if the directory is not accessible.
+
+    For writing, it must also be the user's, and not writable by everyone.
+    """
     try:
         there = os.stat(directory)
     except OSError as error:

@@ -1,6 +1,7 @@
 """The log's system calls in one place: a ``Files`` object makes every write, sync and rename.
 
-So tests can use files that fail, or that record the calls to simulate a power cut. Reading does not use ``Files``.
+In place of this object, tests can use an object that fails, or one that records the calls in order to simulate a power cut.
+Reading does not use ``Files``.
 """
 
 import errno
@@ -32,7 +33,7 @@ class Files:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
 
     def create_new(self, path: Path) -> int:
-        """Create an empty file. Raises ``FileExistsError`` if it exists."""
+        """Create an empty file. Raises ``FileExistsError`` if the file exists."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
 
     def open_or_create(self, path: Path) -> int:
@@ -87,7 +88,7 @@ class Files:
         os.unlink(path)
 
     def close(self, file: int) -> None:
-        """Close a file. Errors are ignored: relevant data were synced before, and the file is closed in any case."""
+        """Close a file. Errors are ignored: relevant data was synced earlier, and the file is closed in any case."""
         with suppress(OSError):
             os.close(file)
 
@@ -125,7 +126,7 @@ _MOST = 4096
 
 
 def lock(files: Files, path: Path) -> int:
-    """Take the lock, write the holder's name, and return the open file. Closing it releases the lock. Raises ``StoreError``."""
+    """Take the lock, write the holder's name, and return the open file. Closing the file releases the lock. Raises ``StoreError``."""
     try:
         file = files.open_or_create(path)
     except OSError as error:
@@ -160,7 +161,7 @@ def _myself() -> bytes:
 
 
 def _holder(path: Path) -> str:
-    """Return the process named in the lock file. The name may not be written yet."""
+    """Return the process named in the lock file. The name is missing if the process has not written it yet."""
     try:
         with open(path, "rb") as file:
             said = json.loads(file.read(_MOST))

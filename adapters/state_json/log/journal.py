@@ -1,8 +1,8 @@
 """The journal's lines: ``<hash chain> <length> <json>``. Each hash (blake3) covers the previous line's hash and the body.
 
-The body is ``{"synced":S,"record":R}``. S is the byte up to which the journal was on the disk when the line was written. S
-distinguishes a torn end from damage: bytes before S were correct on the disk, so wrong bytes there are damage. Bytes after every S
-may never have reached the disk, whatever the order in which the disk writes.
+The body is ``{"synced":S,"record":R}``. S is the position up to which the journal was on the disk when the line was written. S
+distinguishes a torn end from damage: bytes before S were correct on the disk, so wrong bytes there are damage. Bytes after the
+last S may never have reached the disk, whatever the order in which the disk writes.
 """
 
 import os
@@ -33,7 +33,7 @@ _FORMAT = "knotwork state"
 
 @frozen
 class Line:
-    """A complete line: its start and end, its hash, its body, and the position up to which the file was synced before it."""
+    """A complete line: its start and end, its hash, its body, and the position up to which the file was synced when it was written."""
 
     start: int
     end: int
@@ -44,14 +44,14 @@ class Line:
 
 @frozen
 class Fault:
-    """The position (byte) at which a file is invalid, and the fault."""
+    """The byte position at which a file is invalid, and the reason."""
 
     position: int
     reason: str
 
 
 class Damaged(StoreError):
-    """A file's content differs from what was written; ``fault`` has the position."""
+    """Raised if the content of a file differs from the written content; ``fault`` contains the position."""
 
     def __init__(self, path: Path, fault: Fault) -> None:
         super().__init__(
@@ -74,7 +74,7 @@ def chained(previous: str, body: bytes) -> str:
 
 
 def link(previous: str, body: bytes) -> tuple[str, bytes]:
-    """Return the hash of a body that follows ``previous``, and the line with the hash and the body."""
+    """Return the hash of a body that follows the line with the hash ``previous``, and the complete new line."""
     digest = chained(previous, body)
     return digest, b"%b %d %b\n" % (digest.encode(), len(body), body)
 
@@ -98,9 +98,9 @@ def header(kind: str, generation: int, **more: Any) -> bytes:
 
 
 def expect(line: Line | Fault | None, path: Path, position: int) -> Line:
-    """Return ``line``, which is required at ``position``. Raises ``StoreError`` if it is damaged or missing."""
+    """Return ``line`` if it is a complete line. Raises ``StoreError`` if the line at ``position`` is damaged or missing."""
     if line is None:
-        line = Fault(position, "it ends there")
+        line = Fault(position, "the file ends there")
     if isinstance(line, Fault):
         raise Damaged(path, line)
     return line
@@ -125,7 +125,9 @@ def checked(line: Line, path: Path, kind: str, generation: int) -> dict[str, Any
 
 
 def lines(file: BinaryIO, previous: str | None, start: int, *, records: bool = True) -> Iterator[Line | Fault]:
-    """Yield the lines from a position on that continue the chain; then a ``Fault`` unless the file ends with a complete line.
+    """Yield the lines after ``start`` that continue the chain.
+
+    Then yield a ``Fault``, unless the file ends with a complete line.
 
     With ``records`` false a body may be any JSON (the first line of a file, a snapshot). With ``previous`` None the first line's hash
     is not checked. Only one line at a time is in memory.
@@ -175,16 +177,16 @@ def _line(file: BinaryIO, start: int, records: bool) -> Line | None:
 
 
 def written_later(file: BinaryIO, fault: int) -> bool:
-    """Return whether the file has a record that was written after the byte ``fault`` was on the disk.
+    """Return whether the file has a record that was written when the byte at ``fault`` was already on the disk.
 
-    The chain can't be followed past a damaged line, so a record is recognised by its form: its length is right, and its ``synced`` is
-    after the fault.
+    The chain can't be followed past a damaged line. Therefore a record is recognised by its form: its length is right, and its
+    ``synced`` is after the fault.
     """
     return any(fault < synced <= start for start, synced in behind(file, fault))
 
 
 def behind(file: BinaryIO, position: int) -> Iterator[tuple[int, int]]:
-    """Yield the positions after ``position`` at which the text has the form of a record, with its ``synced``; bodies are not read."""
+    """Yield each later position where the text has the form of a record, and the record's ``synced``. Bodies are not read."""
     size = os.fstat(file.fileno()).st_size
     for start in _beginnings(file, position):
         file.seek(start)
@@ -214,7 +216,7 @@ def _beginnings(file: BinaryIO, after: int) -> Iterator[int]:
         position += piece - overlap
 
 
-# A snapshot's file has two lines: the first line continues the journal's hash chain, the second line has the state. It never changes.
+# A snapshot's file has two lines: the first line continues the journal's hash chain, the second line contains the state. It never changes.
 
 _PIECE = 1 << 24
 _CHAIN = re.compile("[0-9a-f]{64}")
@@ -256,7 +258,7 @@ def put(files: Files, file: int, data: bytes, at: int = 0) -> None:
 
 
 def read_snapshot(path: Path, generation: int) -> StoredSnapshot:
-    """Read a snapshot. Raises ``FileNotFoundError``, and ``StoreError`` with the byte position of any damage."""
+    """Read a snapshot. Raises ``FileNotFoundError``. Raises ``StoreError`` with the byte position of any damage."""
     with open_to_read(path) as file:
         size = os.fstat(file.fileno()).st_size
         parts = lines(file, NOTHING, 0, records=False)
@@ -266,7 +268,7 @@ def read_snapshot(path: Path, generation: int) -> StoredSnapshot:
     if second.end != size:
         raise Damaged(path, Fault(second.end, "unexpected data follows"))
     if _CHAIN.fullmatch(chain) is None:
-        raise Damaged(path, Fault(first.start, "it names no hash of the journal"))
+        raise Damaged(path, Fault(first.start, "it does not contain a hash of the journal"))
     try:
         return StoredSnapshot(chain, size, decode(second.body))
     except ValueError as error:
@@ -281,7 +283,7 @@ SEAL = "CLOSED"
 
 @frozen
 class Seal:
-    """The complete part: ``end`` bytes of a generation's journal, the hash of their last line, and the hashes of other files."""
+    """The mark of a clean close: the journal's length (``end``), its last line's hash, and the hashes of other files."""
 
     generation: int
     end: int
@@ -290,7 +292,7 @@ class Seal:
 
 
 def write_seal(files: Files, directory: Path, seal: Seal) -> None:
-    """Write the mark and replace the old one atomically. Raises ``OSError``."""
+    """Write the mark of a clean close, and replace the old mark atomically. Raises ``OSError``."""
     body = header("seal", seal.generation, bytes=seal.end, hash=seal.hash, beside=dict(seal.beside))
     unfinished = directory / f"{SEAL}.new"
     file = files.create(unfinished)
@@ -303,7 +305,7 @@ def write_seal(files: Files, directory: Path, seal: Seal) -> None:
 
 
 def read_seal(directory: Path) -> Seal | None:
-    """Return the mark, None if missing. Raises ``StoreError`` if it is damaged."""
+    """Return the mark of the last clean close; None if it is missing. Raises ``StoreError`` if it is damaged."""
     path = directory / SEAL
     try:
         with open_to_read(path) as file:
@@ -323,4 +325,4 @@ def _seal(line: Line, path: Path) -> Seal:
             return Seal(int(said["generation"]), int(said["bytes"]), str(said["hash"]), dict(said["beside"]))
     except (ValueError, LookupError, TypeError, AttributeError):
         pass
-    raise Damaged(path, Fault(0, "it is not a mark of a state"))
+    raise Damaged(path, Fault(0, "it is not the mark of a clean close"))

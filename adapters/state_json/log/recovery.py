@@ -1,7 +1,7 @@
 """Recovery of a state from a directory: the current generation, the complete part of its journal, and the remains of a crash.
 
-Nothing is removed or moved before all relevant files have been read and found undamaged. Missing or damaged data are reported with
-their position; older data are never used instead.
+Nothing is removed or moved before all relevant files have been read and found undamaged. Missing or damaged data is reported with
+its position; older data is never used instead.
 """
 
 import os
@@ -60,7 +60,11 @@ class Generations:
 
     @property
     def current(self) -> int | None:
-        """The generation of the newest snapshot; without snapshots 0, or a later journal's generation; None if nothing exists."""
+        """The generation of the newest snapshot.
+
+        Without snapshots, it is generation 0 if generation 0 has a journal, else the generation of the newest journal. It is
+        None if there are neither snapshots nor journals.
+        """
         if self.snapshots:
             return max(self.snapshots)
         return 0 if 0 in self.journals else max(self.journals, default=None)
@@ -83,9 +87,10 @@ def generations(directory: Path) -> Generations:
 class RecoveredGeneration:
     """A generation that was read: its snapshot, its journal's file, and the journal's end.
 
-    ``end`` is the end of the last complete record, ``size`` the end of the file, ``torn`` the fault in between. Up to ``synced`` the
-    journal was on the disk when its last record was written, or when it was closed. ``seal`` is the mark of the last close, in any
-    generation; ``marked`` is the hash of the line that ends at the mark's ``end``; ``unsealed`` is why the mark can't be read.
+    ``end`` is the end of the last complete record, ``size`` the end of the file, ``torn`` the fault in between. ``synced`` is
+    the position up to which the journal was on the disk when its last record was written, or when it was closed. ``seal`` is
+    the mark of the last close, in any generation; ``marked`` is the hash of the line that ends at the mark's ``end``;
+    ``unsealed`` is the reason why the mark can't be read.
     """
 
     generation: int
@@ -110,7 +115,7 @@ class RecoveredGeneration:
 
 @define
 class Records:
-    """The journal's records in order. Every iteration reads them from the file; ``close`` closes the file."""
+    """The journal's records in order. Every iteration reads the records from the file; ``close`` closes the file."""
 
     _path: Path
     _file: BinaryIO
@@ -143,10 +148,10 @@ class Records:
 
 
 def find(directory: Path, *, alone: bool) -> RecoveredGeneration | None:
-    """Read the current generation of a directory; None if no journal was begun yet. Raises ``StoreError``.
+    """Read the current generation of a directory; None if no journal exists yet. Raises ``StoreError``.
 
-    Unless this process is ``alone``, another process may be writing. If listed files disappear because it compacts, the directory is
-    read again; if it is writing a line, this function waits for the line.
+    If ``alone`` is false, another process may be writing. If listed files disappear because the other process compacts the
+    journal, the directory is read again; if the other process is writing a line, this function waits for the line.
     """
     before: Generations | None = None
     for attempt in range(_TRIES):
@@ -164,7 +169,7 @@ def find(directory: Path, *, alone: bool) -> RecoveredGeneration | None:
 
 
 class Missing(StoreError):
-    """A file that existed is missing."""
+    """Raised if a file of the state is missing although it existed before."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
@@ -173,7 +178,7 @@ class Missing(StoreError):
 
 
 class _Missing(Exception):
-    """A required file is missing. The reason may be that a writer is compacting."""
+    """Raised if a required file is missing, possibly because a writer is compacting the journal."""
 
 
 def _read(directory: Path, there: Generations, alone: bool) -> RecoveredGeneration | None:
@@ -211,9 +216,9 @@ def _read(directory: Path, there: Generations, alone: bool) -> RecoveredGenerati
 def _followed(
     path: Path, file: BinaryIO, generation: int, kept: StoredSnapshot | None, patience: int, mark: int
 ) -> RecoveredGeneration:
-    """Follow the journal's chain to its end or its torn end. Raises ``StoreError`` for damage before complete records.
+    """Follow the journal's chain to its end or torn end. Raises ``StoreError`` if complete records follow a damaged line.
 
-    ``mark``: a position; the hash of the line that ends there is returned as ``marked``.
+    ``mark`` is a position; the hash of the line that ends there is returned as ``marked``.
     """
     marked = ""
     first: Line | None = None
@@ -258,7 +263,7 @@ def _hold(found: RecoveredGeneration, seal: Seal | None) -> None:
         return
     closed = f"{seal.end} bytes were complete when the state was closed"
     if found.end < seal.end:
-        why = found.torn.reason if found.torn is not None else "it ends there"
+        why = found.torn.reason if found.torn is not None else "the file ends there"
         raise Damaged(found.path, Fault(found.end, f"{why}; {closed}"))
     if found.marked != seal.hash:
         raise Damaged(found.path, Fault(seal.end, f"it is not the journal that was closed; {closed}"))
@@ -281,9 +286,9 @@ def begin(files: Files, path: Path, generation: int, chain: str) -> tuple[int, i
 def settle(files: Files, directory: Path, found: RecoveredGeneration) -> tuple[int, list[str]]:
     """Write recovered data to the disk, move a torn end aside, remove leftovers. Raises ``OSError``.
 
-    Return the journal, open for writing, and notices for the user. Data and names written by a killed process may not be on the disk
-    yet, and must be on the disk before new data follow. The journal itself is not modified for this purpose: it is copied and
-    replaced by the copy, except after a clean close.
+    Return the journal, open for writing, and notices for the user. Data that a killed process has written may not be on the
+    disk yet, but must be there before new data follows. Therefore the journal is replaced by a copy of itself, except after a
+    clean close.
     """
     notices = (
         []

@@ -1,4 +1,7 @@
-"""Check of all files in a store's directory. It reports undamaged and damaged parts, changes nothing, and continues after damage."""
+"""Checks all files in a store's directory.
+
+The check reports undamaged and damaged parts, changes nothing, and continues after damage.
+"""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -38,9 +41,9 @@ class Damage:
 class VerifyReport:
     """The content of the directory. ``records`` and ``journal_bytes`` count the complete lines in the journal of ``generation``.
 
-    ``torn`` is a journal end that a crash may leave; opening for writing moves it aside. If there is ``damage``, opening is refused
-    or uses the state from another file. ``left_over``: names of unused files; ``counts``: names of checked files. ``seal``: the mark
-    of the last clean close; ``closed``: whether nothing was written since.
+    ``torn`` is a journal end that a crash may leave; opening for writing moves it aside. If there is ``damage``, opening is refused or
+    uses the state from another file. ``left_over`` are the names of unused files, ``counts`` the names of checked files. ``seal`` is the
+    mark of the last clean close; ``closed`` is true if nothing was written after that close.
     """
 
     directory: Path
@@ -67,7 +70,7 @@ class VerifyReport:
 
 
 def verify(directory: Path) -> VerifyReport:
-    """Check every relevant file, byte by byte. Raises ``StoreError`` only if the directory has no store."""
+    """Check every relevant file, byte by byte. Raises ``StoreError`` only if the directory can't be read or has no store."""
     there = generations(directory)
     while True:
         try:
@@ -133,14 +136,14 @@ def _hold(walked: "_Walk", seal: Seal, current: int) -> None:
     closed = f"{seal.end} bytes were complete when the state was closed"
     if walked.bytes < seal.end:
         torn, walked.torn = walked.torn, None
-        at, why = (torn.position, torn.reason) if torn is not None else (walked.bytes, "it ends there")
+        at, why = (torn.position, torn.reason) if torn is not None else (walked.bytes, "the file ends there")
         walked.damage.append(Damage(walked.path.name, at, f"{why}; {closed}"))
     elif walked.marked != seal.hash:
         walked.damage.append(Damage(walked.path.name, seal.end, f"it is not the journal that was closed; {closed}"))
 
 
 def _snapshot(path: Path, generation: int, damage: list[Damage]) -> tuple[str | None, int]:
-    """Return the chain's hash (None if it can't be read) and the size in bytes."""
+    """Check a snapshot. Return the chain's hash in the snapshot (None if it can't be read), and the size of the file in bytes."""
     try:
         kept = read_snapshot(path, generation)
     except FileNotFoundError:
@@ -167,7 +170,7 @@ def _as_damage(path: Path, error: StoreError) -> Damage:
 
 
 class _Walk:
-    """A walk over a journal that continues after damage."""
+    """Walks over a journal, and continues after damage."""
 
     def __init__(self, path: Path, damage: list[Damage], mark: int) -> None:
         self.path = path
@@ -180,8 +183,8 @@ class _Walk:
         self.torn: Damage | None = None
 
     def walk(self, file: BinaryIO, generation: int, chain: str | None) -> None:
-        """Follow the chain from the hash ``chain`` on; if it is None, from the hash in the first line."""
-        first = next(lines(file, chain, 0, records=False), Fault(0, "it ends there"))
+        """Follow the chain from the hash ``chain`` on; if ``chain`` is None, from the hash in the first line."""
+        first = next(lines(file, chain, 0, records=False), Fault(0, "the file ends there"))
         position: int | None = 0
         if isinstance(first, Fault):
             self._note(first)

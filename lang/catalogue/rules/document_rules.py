@@ -11,37 +11,37 @@ _rule = partial(Rule, language="json")
 JSON_RULES = (
     _rule(
         "JSON001", "not-json-here", "error",
-        "The text, or a part of it, is not JSON.",
+        "The text, or part of it, is not valid JSON.",
         "The intended value is unclear.",
         '{"a": ?}', _GOOD,
     ),
     _rule(
         "JSON002", "around-json", "error",
         "The document has prose or a code fence around it.",
-        "Models often write both; a file must contain only the document.",
+        "Models often add both, but a file must contain only the document.",
         "```json\n" + _GOOD + "\n```", _GOOD,
     ),
     _rule(
         "JSON003", "json-punctuation", "error",
         "A comma or a colon is missing or superfluous.",
-        "JSON parsers differ in what they accept.",
+        "Some JSON parsers accept such a document and others reject it.",
         '{"a": 1,}', _GOOD,
     ),
     _rule(
         "JSON004", "json-comment", "error",
         "The document has a comment.",
-        "JSON has no comments; write explanations into the `why` of a plan.",
+        "JSON has no comments. Put explanations into the plan's `why`.",
         '{"a": 1} // one', _GOOD,
     ),
     _rule(
         "JSON005", "json-quotes", "error",
-        "A text or a key has other quotes than double quotes, or no quotes.",
+        "A string or a key is not in double quotes.",
         "JSON allows only double quotes.",
         "{'a': 1}", _GOOD,
     ),
     _rule(
         "JSON006", "json-literal", "error",
-        "`True`, `None` and the like have the spelling of another language.",
+        "A literal is written as in another language, such as `True` or `None`.",
         "JSON has `true`, `false` and `null`.",
         '{"a": None}', '{"a": null}',
     ),
@@ -53,8 +53,8 @@ JSON_RULES = (
     ),
     _rule(
         "JSON008", "json-string", "error",
-        "A string has a raw control character, an escape that JSON doesn't have, or half a surrogate pair.",
-        "JSON parsers refuse or change the string.",
+        "A string has an unescaped control character, an invalid escape, or a lone surrogate.",
+        "JSON parsers reject such a string or change it.",
         '{"a": "\\d"}', '{"a": "\\\\d"}',
     ),
     _rule(
@@ -66,19 +66,19 @@ JSON_RULES = (
     _rule(
         "JSON010", "json-unclosed", "error",
         "A string, a list or an object is not closed.",
-        "A truncated answer looks like this, and a part of a plan must not run as the plan.",
+        "The document may be a truncated model answer, and an incomplete plan must not run.",
         '{"a": [1', '{"a": [1]}',
     ),
     _rule(
         "JSON011", "json-too-deep-or-large", "error",
-        "The document is larger, deeper or has more values than the limits allow.",
-        "A limit prevents a hostile text from using all memory.",
+        "The document exceeds a limit on its size, its nesting or its number of values.",
+        "Without a limit, a malicious document could use all memory.",
         '{"a": ' + "[" * 70 + "]" * 70 + "}", '{"a": []}',
     ),
     _rule(
         "JSON012", "json-quotes-inside", "error",
-        "Double quotes inside a text lack their backslashes.",
-        "The text seems to end at the first of them, and the rest would be read as something else.",
+        "Double quotes inside a string are not escaped with backslashes.",
+        "The string would end at the first of these quotes, and the rest of the text would be misread.",
         '{"a": "say "yes" to it"}', '{"a": "say \\"yes\\" to it"}',
     ),
 )  # fmt: skip
@@ -113,8 +113,8 @@ PLAN_RULES = (
     ),
     _plan_rule(
         "PLAN003", "missing-plan-key", "error",
-        "A plan lacks its `plan_id` or its `commands`, or a command its text.",
-        "The history distinguishes plans by their ids. Without commands there is nothing to run.",
+        "A plan has no `plan_id` or no `commands`, or a command has no text.",
+        "The history identifies each plan by its id, and a plan without commands does nothing.",
         _plan(f"{_WHY}, {_COMMANDS}"), _GOOD_PLAN,
     ),
     _plan_rule(
@@ -127,24 +127,24 @@ PLAN_RULES = (
     _plan_rule(
         "PLAN005", "plan-without-why", "error",
         "A plan has no `why`.",
-        "The history records the reason of every step, so that people can judge what was done.",
+        "The history records the reason for every step, so people can review what was done.",
         _plan(f"{_ID}, {_COMMANDS}"), _GOOD_PLAN,
     ),
     _plan_rule(
         "PLAN006", "empty-command", "error",
-        "A plan has no commands, or an empty one.",
-        "There is nothing to run.",
+        "A plan has no commands, or one of its commands is empty.",
+        "A plan or command without text has no effect.",
         _plan(f'{_ID}, {_WHY}, "commands": []'), _GOOD_PLAN,
     ),
     _plan_rule(
         "PLAN007", "too-many-commands", "error",
-        "A plan has more than 10,000 commands, or they have more than 30,000 lines.",
-        "A limit prevents an endless answer of a model from being read as a plan.",
+        "A plan has more than 10,000 commands, or its commands together have more than 30,000 lines.",
+        "Without a limit, an endless model answer could be read as a plan.",
     ),
     _plan_rule(
         "PLAN008", "plan-value", "error",
         "A value in a plan is out of range.",
-        "The value would be cut or refused later.",
+        "The value would be truncated or rejected later.",
         _plan(f'"plan_id": "", {_WHY}, {_COMMANDS}'), _GOOD_PLAN,
     ),
 )  # fmt: skip
@@ -160,13 +160,13 @@ FILE_RULES = (
     ),
     Rule(
         "KW002", "not-text", "error",
-        "A file is not text in UTF-8.",
-        "A guessed encoding could change the text of the prompts.",
+        "A file is not UTF-8 text.",
+        "If the encoding were guessed, the text of the prompts could change.",
     ),
     Rule(
         "KW003", "too-large", "error",
         "A file is larger than the limit.",
-        "A limit prevents a wrong path from using all memory.",
+        "A wrong path could refer to a file that fills the memory.",
     ),
     Rule(
         "KW004", "not-json", "error",
@@ -175,13 +175,13 @@ FILE_RULES = (
     ),
     Rule(
         "KW005", "no-rename", "error",
-        "A name can't be renamed here, or not to the new name.",
-        "A rename keeps the meaning of the text: it changes all occurrences of the name, and nothing else.",
+        "There is nothing to rename at this position, or the new name is not allowed.",
+        "A rename must change all occurrences of the name, and must not change the meaning of the text.",
     ),
 )  # fmt: skip
 
 
-# The rules for input that a client sends over HTTP or MCP to a server with another owner. These rules have no examples.
+# The rules for input that a client sends over HTTP or MCP to somebody else's server. These rules have no examples.
 
 CLIENT_RULES = (
     Rule(
@@ -191,27 +191,27 @@ CLIENT_RULES = (
     ),
     Rule(
         "WEB002", "no-files-over-http", "error",
-        "A script sent over HTTP names a file.",
+        "A script sent over HTTP refers to a file.",
         "Clients must not choose the files that the server reads.",
     ),
     Rule(
         "MCP001", "state-only-read", "error",
         "A command would change the state of a server started with `--read-only`.",
-        "The state of this server must not change; results are returned without being stored.",
+        "The server's owner has made the state read-only. Commands that only read the state still work.",
     ),
     Rule(
         "MCP002", "not-over-mcp", "error",
-        "A script of an MCP client calls an operation that is not allowed there.",
+        "A script sent by an MCP client calls an operation that is not allowed there.",
         "Plugins and seed files belong to the server's owner.",
     ),
     Rule(
         "MCP003", "no-files-over-mcp", "error",
-        "A script of an MCP client names a file.",
+        "A script sent by an MCP client refers to a file.",
         "Clients must not choose the files that the server reads.",
     ),
     Rule(
         "MCP004", "no-graph-over-mcp", "error",
-        "A script of an MCP client calls GASL, but the server has no graph.",
+        "A script sent by an MCP client calls GASL, but the server has no graph.",
         "Only the server's owner can open a graph: `knotwork mcp --graph FILE`.",
     ),
 )  # fmt: skip
@@ -234,20 +234,21 @@ _rank_rule = partial(Rule, language="rank", input='{"items": [{"name": "Alpha Ca
 RANK_RULES = (
     _rank_rule(
         "RANK001", "no-plan-step", "error",
-        "A plan has no skeleton, or the argument of a tool is not one step.",
-        "The ranking is the result of the steps; without steps there is nothing to run.",
+        "A plan has no skeleton, or the argument of a tool is not exactly one step.",
+        "The steps compute the ranking, so a plan without steps has no ranking.",
         _planned_ranking("", f"The cafe is best.\n{_NO_EXPANSION}"), _GOOD_RANKING,
     ),
     _rank_rule(
         "RANK002", "unknown-item", "error",
-        "A plan names unknown items.",
-        "Items are counted from 0; an index beyond the last item is invented.",
+        "A plan refers to an unknown item.",
+        "Items are numbered from 0. An index beyond the last item was invented by the model.",
         _planned_ranking(_STEP, f"REMAINING: 0, 12\n{_NO_EXPANSION}"), _GOOD_RANKING,
     ),
     _rank_rule(
         "RANK003", "unknown-plan-step", "error",
         "A tool call changes an unknown step, or removes the only step.",
-        "Steps are counted from 0; `lwt_list()` shows them, and the last one gives the ranking.",
+        "Steps are numbered from 0; `lwt_list()` shows the numbers. A plan needs at least one step, because the last step gives "
+        "the ranking.",
         "lwt_delete(7)", "lwt_delete(0)",
     ),
     _rank_rule(
@@ -259,18 +260,18 @@ RANK_RULES = (
     _rank_rule(
         "RANK005", "plan-step-id-taken", "error",
         "An inserted step has the id of another step.",
-        "One of two steps with the same id would silently be lost; `lwt_set` replaces a step.",
+        "If two steps had the same id, one of them would silently be lost. To replace a step, use `lwt_set`.",
         "lwt_insert(0, '(final)=LLM(\"other\")')", "lwt_set(1, '(final)=LLM(\"other\")')",
     ),
     _rank_rule(
         "RANK006", "unknown-item-path", "error",
         "The path in `read` does not exist.",
-        "The items do not contain this path: it is invented or misspelt.",
+        "No item has this path; the model invented or misspelt it.",
         'read("items[9].name")', 'read("items[0].name")',
     ),
     _rank_rule(
         "RANK007", "plan-too-large", "error",
         "A plan, a script or an answer is longer than the limits allow.",
-        "A limit prevents an endless answer of a model from being read as a plan.",
+        "Without a limit, an endless model answer could be read as a plan.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rules for expressions. EXPR001 to EXPR049 are faults found in parsing; EXPR050 and above are faults of a parsed expression."""
+"""Rules for expressions. EXPR001 to EXPR049 are faults found in parsing; EXPR050 and above are faults in a parsed expression."""
 
 from functools import partial
 
@@ -24,151 +24,152 @@ EXPR_RULES: tuple[Rule, ...] = (
     _rule(
         "EXPR003", "missing-sign", "error",
         "The operator between two values is missing.",
-        "It is unclear whether they are added, multiplied or compared.",
+        "It is unclear whether the values are added, multiplied or compared.",
         "n_mild n_severe", "n_mild * n_severe",
     ),
     _rule(
         "EXPR004", "expr-unclosed-text", "error",
         "A string has no closing quote.",
-        "Everything after the quote would become part of the text.",
+        "Everything after the opening quote would become part of the string.",
         "severity == 'mild", "severity == 'mild'",
     ),
     _rule(
         "EXPR005", "expr-unbalanced-bracket", "error",
-        "A bracket is not closed, is not opened, or is closed by a bracket of another kind.",
+        "A bracket is not closed, has no opening bracket, or is closed by a bracket of another kind.",
         "The grouping of the values is unclear.",
         "max(0, min(1, raw)", "max(0, min(1, raw))",
     ),
     _rule(
         "EXPR006", "no-expression", "error",
-        "The text is empty, or has only blanks, quotes or fences.",
-        "There is nothing to compute.",
+        "The text is empty, or consists only of spaces, quotes or code fences.",
+        "An empty expression has no value.",
         " ", "0",
     ),
     _rule(
         "EXPR007", "other-sign", "error",
         "An operator belongs to another language: `AND`, `&&`, `=`, `<>`, `^`, `at least`.",
-        "Each operation has one spelling, so that two expressions that look different are different.",
+        "Each operator has exactly one notation, so readers need to know only that one.",
         "n_mild > 0 AND n_severe = 0", "n_mild > 0 and n_severe == 0",
     ),
     _rule(
         "EXPR008", "other-choice", "error",
-        "A choice is written as `if a then b`, `CASE WHEN`, `a ? b : c` or case by case, or has no else.",
-        "A choice is written `x if condition else y`, and always has a value.",
+        "A conditional has the syntax of another language (`if a then b`, `CASE WHEN`, `a ? b : c`), lists its cases, or has no "
+        "`else`.",
+        "Write a conditional as `x if condition else y`. The `else` is required, so the expression always has a value.",
         "if score < 4 then 'low' else 'high'", _CHOICE,
     ),
     _rule(
         "EXPR009", "other-test", "error",
         "A test has the syntax of SQL or English: `IS NULL`, `is True`, `between`, `contains`, `like`.",
-        "`is` is allowed only before null. A range is `a <= x <= b`, and `part in whole` tests for a part.",
+        "Write a range as `a <= x <= b`, and a test for a substring or element as `part in whole`. `is` is allowed only before null.",
         "score between 1 and 4", "1 <= score <= 4",
     ),
     _rule(
         "EXPR010", "count-in-words", "error",
         "A count or sum is written as a sentence: `count of extractions where ...`.",
-        "A comprehension states exactly what is counted.",
+        "Write a comprehension: it defines exactly which elements are counted.",
         "count of extractions where severity = 'mild'", _COUNT,
     ),
     _rule(
         "EXPR011", "other-function", "error",
-        "A function or method has the name or prefix of another language: `LN(`, `math.log(`, `pow(`, `.size()`, `IF(`.",
-        "Expressions have few functions, each with one name and without a prefix.",
+        "A function or method has a name or prefix from another language: `LN(`, `math.log(`, `pow(`, `.size()`, `IF(`.",
+        "Each function of the expression language has one name, without a prefix.",
         "Math.max(0, LN(n_mild + 1))", "max(0, ln(n_mild + 1))",
     ),
     _rule(
         "EXPR012", "attribute", "error",
-        "The name after a dot is not a method call.",
-        "Keys are written in brackets; only `extraction`, `meta` and `context` have names after a dot.",
+        "A name after a dot is not a method call.",
+        "Write a key in brackets. A name after a dot is allowed only for methods and for `extraction`, `meta` and `context`.",
         "sum(1 for e in extractions if e.severity == 'mild')", _COUNT,
     ),
     _rule(
         "EXPR013", "changing-method", "error",
         "A method would change a list or an object.",
-        "An expression does not change values; it returns a new value.",
+        "An expression can't change its inputs; it returns a new value.",
         "names.append('none')", "names + ['none']",
     ),
     _rule(
         "EXPR014", "statement", "error",
-        "The text is a statement, not an expression: an assignment, `return`, `import`, `lambda`, several lines.",
-        "A step has one expression; the name of the step is the name of the value.",
+        "The text is a statement, not an expression: an assignment, `return`, `import`, `lambda`, or several lines.",
+        "A step consists of one expression. Its value already has a name: the name of the step.",
         "return n_mild * 2", "n_mild * 2",
     ),
     _rule(
         "EXPR015", "string-prefix", "error",
         "A string has a prefix, such as `f\"...\"`.",
-        "Strings can't contain expressions; join texts with `+` and `str`.",
+        "Strings can't contain expressions. Join strings with `+`, and convert other values with `str`.",
         "f'{n_mild} mild'", "str(n_mild) + ' mild'",
     ),
     _rule(
         "EXPR016", "percent-formatting", "error",
         "`%` follows a string.",
-        "`%` is the remainder of a division; join texts with `+` and `str`.",
+        "`%` is the remainder of a division. Join strings with `+`, and convert other values with `str`.",
         "'%d mild' % n_mild", "str(n_mild) + ' mild'",
     ),
     _rule(
         "EXPR017", "star-argument", "error",
         "A star precedes an argument or an entry.",
-        "Pass a list to a function as it is, and any other argument separately.",
+        "Star arguments are not supported. Pass a list without the star, and all other arguments one by one.",
         "max(*scores)", "max(scores)",
     ),
     _rule(
         "EXPR018", "expr-not-a-name", "error",
         "A name begins with two underscores, or is a keyword.",
-        "In other languages such names give access to the runtime.",
+        "In Python, names with two underscores give access to the runtime; keywords have a fixed meaning.",
         "__import__('os')", "abs(score)",
     ),
     _rule(
         "EXPR019", "expr-odd-character", "error",
-        "A character is not allowed in expressions: a typographic quote or sign, an invisible blank.",
-        "The text looks correct but is not.",
+        "The expression contains a character that is not allowed, such as a typographic quote or operator, or an invisible space.",
+        "Such a character looks like an allowed character, or is invisible.",
         "score \u2264 4", "score <= 4",
     ),
     _rule(
         "EXPR020", "number-form", "error",
         "A number has commas, underscores, leading zeros, another base, a percent sign, or no digit.",
-        "Numbers have the form of JSON.",
+        "Numbers are written as in JSON.",
         "score > 1,000", "score > 1000",
     ),
     _rule(
         "EXPR021", "expr-number-out-of-range", "error",
-        "An integer doesn't fit in 64 bits, or a number in a float.",
-        "Different programs would read different numbers.",
+        "An integer does not fit into 64 bits, or another number does not fit into a float.",
+        "Other programs would read a different number.",
         "score < 99999999999999999999", "score < 99999",
     ),
     _rule(
         "EXPR022", "touching", "error",
-        "A number touches a word or a bracket.",
-        "It is unclear whether a multiplication sign or a blank is missing.",
+        "A number is not separated from the word or bracket after it.",
+        "It is unclear whether a `*` or a space is missing.",
         "2n_mild + 1", "2 * n_mild + 1",
     ),
     _rule(
         "EXPR023", "not-in-chain", "error",
         "`not` follows an operator that binds more tightly.",
-        "`not` applies to a whole comparison; for one side of a comparison it needs parentheses.",
+        "`not` applies to an entire comparison. To negate only one side, put `not` and that side in parentheses.",
         "is_new == not is_old", "is_new == (not is_old)",
     ),
     _rule(
         "EXPR024", "text-form", "error",
         "A string has an unknown escape, a line break, or triple quotes.",
-        "Strings are those of JSON, in either kind of quotes; write a backslash twice.",
+        "Strings use JSON's escapes, and single or double quotes. Write a literal backslash as two backslashes.",
         r"text.split('\d')", r"text.split('\\d')",
     ),
     _rule(
         "EXPR025", "around-expression", "error",
-        "An expression has a code fence, a comment, `=` or `;` around it, or `$` before a name.",
-        "The whole text must be the expression.",
+        "An expression is in a code fence, contains a comment, begins with `=`, ends with `;`, or has `$` before a name.",
+        "The text must contain only the expression.",
         "= n_mild * 2  # weighted", "n_mild * 2",
     ),
     _rule(
         "EXPR026", "other-constant", "error",
-        "Null, true or false has the spelling of another language.",
-        "It would be read as the name of a value.",
+        "Null, true or false is written as in another language.",
+        "The word would be read as the name of a value.",
         "score == NULL", "score == null",
     ),
     _rule(
         "EXPR027", "no-number", "error",
         "`nan` or `inf` is used as a number.",
-        "The numbers of an expression are finite.",
+        "All numbers in expressions are finite.",
         "score if score > 0 else nan", "score if score > 0 else null",
     ),
     _rule(
@@ -179,56 +180,57 @@ EXPR_RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "EXPR029", "comprehension-form", "error",
-        "A comprehension has more than two fors or several names, or is not allowed in its place.",
-        "Use a separate step for what needs more than two loops.",
+        "A comprehension has more than two `for` clauses, unpacks lists inside lists, or is not allowed at this place.",
+        "If a computation needs more than two loops, split it into several steps.",
         "max(e['stars'] for e in extractions, default=0)", "max((e['stars'] for e in extractions), default=0)",
     ),
     _rule(
         "EXPR030", "expr-too-large", "error",
         "An expression is too long or nested too deeply.",
-        "A limit prevents a hostile text from using too much time and memory.",
+        "Without a limit, a malicious expression could use too much time and memory.",
         f"{'(' * 101}score{')' * 101}", "score",
     ),
     _rule(
         "EXPR031", "argument-form", "error",
-        "An argument has a name where none is allowed, is named twice, or follows a named one; or the name before `(` is missing.",
+        "An argument has a name where names are not allowed, two arguments have the same name, an unnamed argument follows a "
+        "named one, or the function's name before `(` is missing.",
         "It is unclear which argument is meant.",
         "extraction.tags.get('a', default=0)", "extraction.tags.get('a', 0)",
     ),
     _rule(
         "EXPR032", "several-values", "error",
-        "Several values have no brackets around them.",
-        "An expression returns one value, which may be a list.",
+        "Several values are not enclosed in brackets.",
+        "An expression has one value. To return several values, write a list.",
         "n_mild, n_severe", "[n_mild, n_severe]",
     ),
     _rule(
         "EXPR033", "adjacent-texts", "error",
-        "Two strings follow each other.",
-        "A comma or an operator is missing; join texts with `+`.",
+        "Two strings are adjacent.",
+        "A comma or an operator is missing. Join strings with `+`.",
         "'very ' 'mild'", "'very ' + 'mild'",
     ),
 )  # fmt: skip
 """The rules about parsing, sorted by code."""
 
 
-# Faults of a parsed expression (EXPR050 and above): names, functions, arguments, values.
-# The examples are checked as expressions that are evaluated for each extraction; those of EXPR055, as expressions over all
-# extractions. The values are ``n_mild`` and ``extractions``, the fields are ``severity`` (an enum of ``none``, ``mild`` and
-# ``severe``) and ``summary``, and the context has the key ``name``.
+# Faults in a parsed expression (EXPR050 and above): names, functions, arguments, values.
+# The examples are checked as expressions that are evaluated for each extraction; the examples of EXPR055 are checked as
+# expressions over all extractions. The values are ``n_mild`` and ``extractions``, the fields are ``severity`` (an enum of
+# ``none``, ``mild`` and ``severe``) and ``summary``, and the context has the key ``name``.
 
 _check_rule = partial(Rule, language="expr")
 
 EXPR_CHECK_RULES = (
     _check_rule(
         "EXPR050", "expr-unknown-value", "error",
-        "A name has no value.",
-        "The name is misspelt, lacks its namespace (`extraction.severity`), or is not defined.",
+        "A name is not defined.",
+        "The name is misspelt, has no value, or needs its namespace (`extraction.severity`).",
         "n_mld * 2", "n_mild * 2",
     ),
     _check_rule(
         "EXPR051", "unknown-function", "error",
         "A function is unknown.",
-        "The language has some thirty functions; combine them for others.",
+        "The language has only about forty functions; other functions must be expressed with these.",
         "mean([1, 2, 3])", "sum([1, 2, 3]) / 3",
     ),
     _check_rule(
@@ -239,32 +241,33 @@ EXPR_CHECK_RULES = (
     ),
     _check_rule(
         "EXPR053", "argument-count", "error",
-        "A function or a method has too many arguments, or too few.",
+        "A function or a method has too many or too few arguments.",
         "The call would fail for all data.",
         "clamp(n_mild, 0)", "clamp(n_mild, 0, 10)",
     ),
     _check_rule(
         "EXPR054", "unknown-keyword", "error",
-        "The function does not accept this keyword, or not in this call.",
+        "The function does not accept this keyword argument, or does not accept it in this form of the call.",
         "The call would fail for all data.",
         "max(1, n_mild, default=0)", "max([n_mild], default=0)",
     ),
     _check_rule(
         "EXPR055", "no-extraction-here", "error",
-        "`extraction.` or `meta.` is used where there is no current extraction.",
-        "They mean the extraction for which a condition is evaluated. A formula gets all extractions, as a list.",
+        "`extraction.` or `meta.` is used in an expression without a current extraction.",
+        "`extraction.` and `meta.` refer to the extraction for which a condition is evaluated. A formula has no current "
+        "extraction; it gets the list of all extractions.",
         'extraction.severity == "mild"', 'sum(1 for e in extractions if e["severity"] == "mild")',
     ),
     _check_rule(
         "EXPR056", "expr-unknown-field", "error",
         "Extractions have no field with this name.",
-        "The field would always be null, and no comparison would be true.",
+        "The field would always be null, and comparing it with a value would always be false.",
         'extraction.severty == "mild"', 'extraction.severity == "mild"',
     ),
     _check_rule(
         "EXPR057", "unknown-metadata", "error",
         "Reviews have no metadata with this name.",
-        "A review has `meta.stars`, `useful`, `year`, `month`, `date` and `age_days`.",
+        "The metadata are `meta.stars`, `meta.useful`, `meta.year`, `meta.month`, `meta.date` and `meta.age_days`.",
         "5 - meta.star", "5 - meta.stars",
     ),
     _check_rule(
@@ -276,19 +279,19 @@ EXPR_CHECK_RULES = (
     _check_rule(
         "EXPR059", "expr-unlisted-value", "error",
         "A field is compared with a value that its enum does not list.",
-        "The value is never extracted, so that the comparison always has the same result.",
+        "The field never has this value, so the comparison always has the same result.",
         'extraction.severity == "sever"', 'extraction.severity == "severe"',
     ),
     _check_rule(
         "EXPR060", "constant-comparison", "error",
         "A comparison has the same result for all data.",
-        "A text is never equal to a number, true is not 1, and null has no order.",
+        "A string is never equal to a number, true is not equal to 1, and null is neither less nor greater than any value.",
         'round(meta.stars) == "5"', "round(meta.stars) == 5",
     ),
     _check_rule(
         "EXPR061", "sum-of-booleans", "error",
         "The elements of a `sum` are comparisons.",
-        "True is not 1. To count, write the comparison after `if`.",
+        "True does not count as 1. To count matches, write the comparison after `if`.",
         'sum(e["severity"] == "mild" for e in extractions)', 'sum(1 for e in extractions if e["severity"] == "mild")',
     ),
     _check_rule(
@@ -299,13 +302,13 @@ EXPR_CHECK_RULES = (
     ),
     _check_rule(
         "EXPR063", "misplaced-generator", "error",
-        "`... for ...` is the argument of a function that does not take lists.",
-        "A generator has no length. To count, use a sum.",
+        "A generator (`... for ...`) is the argument of a function that does not accept one.",
+        "A generator has no length. To count elements, use `sum(1 for ...)`.",
         'len(e for e in extractions if e["severity"] == "mild")', 'sum(1 for e in extractions if e["severity"] == "mild")',
     ),
     _check_rule(
         "EXPR064", "impossible-operand", "error",
-        "An operand is invalid for its operator: null, a boolean, a text with a number, or zero as a divisor.",
+        "An operand is invalid for its operator: null, a boolean, a string combined with a number, or zero as a divisor.",
         "The expression would fail for all data.",
         '"n: " + 3', '"n: " + str(3)',
     ),
@@ -317,21 +320,28 @@ EXPR_CHECK_RULES = (
     ),
     _check_rule(
         "EXPR066", "literal-alternative", "warning",
-        "A literal alone is an operand of `and` or `or`, after a comparison.",
-        "The literal is not compared with anything. A text alone is true, so that the whole `or` is always true.",
+        "One operand of `and` or `or` is a comparison, and the other is only a literal.",
+        "The literal is not compared with anything. A non-empty string counts as true, so the entire `or` is always true.",
         'extraction.severity == "mild" or "severe"', 'extraction.severity in ["mild", "severe"]',
     ),
     _check_rule(
         "EXPR067", "set-as-result", "error",
-        "The result of the whole expression is a set.",
+        "The result of the expression is a set.",
         "Results are JSON values, and JSON has no sets.",
         "set([1, 2, 2])", "sorted(set([1, 2, 2]))",
     ),
     _check_rule(
+        "EXPR068", "unknown-unit", "error",
+        "The unit of `date_trunc` is unknown.",
+        "The units are year, quarter, month, week, day and hour.",
+        'date_trunc("months", extraction.summary)', 'date_trunc("month", extraction.summary)',
+    ),
+    _check_rule(
         "EXPR090", "evaluation", "error",
         "The expression can't be evaluated with these values.",
-        "A division by zero, null in arithmetic, a missing key, a wrong type or an exceeded limit is an error; it never counts as 0.",
+        "A division by zero, null in arithmetic, a missing key, a wrong type or an exceeded limit is an error. The result is never "
+        "silently 0.",
         "5 / n_none", "5 / n_none if n_none != 0 else 0",
     ),
 )  # fmt: skip
-"""All faults found in checking or evaluating an expression."""
+"""The rules for all faults that are found when an expression is checked or evaluated."""

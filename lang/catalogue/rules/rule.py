@@ -11,9 +11,10 @@ from ...diagnostic import Severity
 class Rule:
     """One kind of fault or remark.
 
-    ``severity`` applies in strict mode; ``lenient``, if given, replaces it in lenient mode, for text from a model. ``bad`` and
-    ``good`` are whole scripts, read in ``mode`` and checked against ``input`` (JSON text) if given; rules for files have no
-    examples. ``language`` is the language of the examples.
+    ``severity`` applies in strict mode. Lenient mode is for text from a model; if ``lenient`` is given, it is the severity in
+    lenient mode. ``bad`` and ``good`` are the examples, two complete scripts. The examples are read in ``mode``. If ``input``
+    (JSON text) is given, they are checked with this input. Rules for files have no examples. ``language`` is the language of
+    the examples.
     """
 
     code: str
@@ -26,4 +27,4 @@ class Rule:
     lenient: Severity | None = None
     mode: Literal["strict", "lenient"] = "strict"
     input: str | None = None
-    language: Literal["lwt", "gasl", "plan", "json", "expr", "seed", "rank"] = "lwt"
+    language: Literal["lwt", "gasl", "plan", "json", "expr", "seed", "rank", "evaluation", "cases"] = "lwt"

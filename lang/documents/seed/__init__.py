@@ -2,7 +2,7 @@
 
 Modules: ``model`` (the shapes as pydantic models, imported only when needed), ``reader`` (the document), ``validation`` (faults in
 the shape), ``steps`` (fields and compute steps), ``where`` (conditions and cases), ``expressions`` (expressions in strings),
-``conversion`` (from form 000 to form 002).
+``declarations`` (metadata, examples, resolve, reduce), ``conversion`` (from form 000 to form 002).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .conversion import Converted, convert
 
     SEED_SCHEMA: dict[str, Any]
-    """The JSON Schema (draft 2020-12) of a seed of the declarative form."""
+    """The JSON Schema (draft 2020-12) of a seed in the declarative form."""
     SEED_SCHEMA_000: dict[str, Any]
-    """The JSON Schema (draft 2020-12) of a seed of the formula form."""
+    """The JSON Schema (draft 2020-12) of a seed in the formula form."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
-"""Converts a seed from the formula form to the declarative form. A formula becomes an operation if one is equivalent.
+"""Converts a seed from the formula form to the declarative form. A formula becomes an operation if an equivalent operation exists.
 
 If a formula has a value, its replacement has the same value. The results differ only if a formula fails because a field is
-null: an aggregate then skips the extraction.
+null. The aggregate does not fail in this case: it skips the extraction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,13 +38,13 @@ _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @frozen
 class Row:
-    """The name of the variable that stands for an extraction in a comprehension, and the declared fields."""
+    """The name of the variable that holds an extraction in a comprehension, and the declared fields."""
 
     name: str
     fields: Mapping[str, Extracted]
 
     def subject(self, expr: Any) -> tuple[Any, str] | None:
-        """Return namespace and name of ``e['f']``, ``e.get('f')`` and ``e['meta']['k']``; None for any other expression."""
+        """Return namespace and name of a field: ``e['f']``, ``e.get('f')`` or ``e['meta']['k']``. None for any other expression."""
         if isinstance(expr, MethodCall) and expr.method == "get" and len(expr.arguments) == 1:
             expr = Subscript(expr.value, expr.arguments[0])
         if not isinstance(expr, Subscript) or not isinstance(expr.index, Literal):
@@ -62,7 +62,7 @@ class _Other(Exception):
 
 
 def where_of(conditions: Sequence[Expr], row: Row) -> dict[str, Any] | str:
-    """Return the ``where`` that is equivalent to all conditions together, or the reason why there is none."""
+    """Return the ``where`` that is equivalent to all conditions together, or the reason why none exists."""
     tests: dict[str, dict[str, Any]] = {}
     try:
         for condition in conditions:
@@ -84,7 +84,7 @@ def _put(tests: dict[str, Any], operator: str, value: Any, key: str) -> None:
 
 
 def _tests(condition: Expr, row: Row) -> Iterator[tuple[str, str, Any]]:
-    """Yield key, operator and value of each test; raise ``_Other`` if ``where`` cannot express a test."""
+    """Yield the key, the operator and the value of each test. Raise ``_Other`` for a test that ``where`` cannot express."""
     if isinstance(condition, BoolChain) and condition.operator == "and":
         for operand in condition.operands:
             yield from _tests(operand, row)
@@ -111,7 +111,7 @@ def _one_of(condition: BoolChain, row: Row) -> tuple[str, str, Any]:
     keys = {key for key, _, _ in found}
     fits = len(found) == len(condition.operands) and all(operator in ("==", "in") for _, operator, _ in found)
     if len(keys) != 1 or not fits or any(value is None for _, _, value in found):
-        raise _Other(f"{format_expr(condition):.60} holds where one of several does")
+        raise _Other(f"{format_expr(condition):.60} does not compare one field with several values")
     values = [each for _, operator, value in found for each in (value if operator == "in" else [value])]
     return keys.pop(), "in", values
 
@@ -129,7 +129,7 @@ def _comparison(left: Expr, test: str, right: Expr, row: Row, whole: Expr) -> tu
     if is_list and test in ("in", "not in") and plain:
         return key, "in" if test == "in" else "not_in", plain
     if is_list or plain is None or test not in _TURNED or (isinstance(plain, bool) and test not in ("==", "!=")):
-        raise _Other(f"{format_expr(whole):.60} is not a test of a where")
+        raise _Other(f"{format_expr(whole):.60} is not a test that where supports")
     return key, test, plain
 
 
@@ -159,7 +159,7 @@ _EXTRACTIONS = Name("extractions")
 
 @frozen
 class Converted:
-    """A seed in the declarative form, as JSON, and a diagnostic with the reason for each formula that stays an expression."""
+    """A seed in the declarative form, as JSON. For each formula that stays an expression, a diagnostic gives the reason."""
 
     document: dict[str, Any]
     kept: tuple[Diagnostic, ...] = ()
@@ -194,7 +194,7 @@ def convert(seed: FormulaSeed) -> Converted:
 
 
 def _step(step: Formula, seed: FormulaSeed) -> tuple[dict[str, Any], str]:
-    """Return the operation for a formula, and the reason if it stays an expression over ``extractions`` (otherwise "")."""
+    """Return the operation for a formula. Also return the reason if the formula stays an expression over ``extractions``; otherwise ""."""
     expr = step.expr
     fixed = _constant(expr)
     if fixed is not None:
@@ -207,7 +207,7 @@ def _step(step: Formula, seed: FormulaSeed) -> tuple[dict[str, Any], str]:
     if isinstance(expr, Call) and expr.function in ("sum", "len", "max", "min") and len(expr.arguments) == 1:
         made = _aggregate(expr, seed)
         return made if isinstance(made, tuple) else (whole, made)
-    return whole, "it goes through extractions inside" if any(node == _EXTRACTIONS for node in walk(expr)) else ""
+    return whole, "it uses extractions inside" if any(node == _EXTRACTIONS for node in walk(expr)) else ""
 
 
 @frozen
@@ -229,16 +229,18 @@ def _constant(expr: Expr) -> _Constant | None:
 
 
 def _aggregate(call: Call, seed: FormulaSeed) -> tuple[dict[str, Any], str] | str:
-    """Return the aggregate that is equivalent to a call, or the reason why there is none ("" if it uses no extractions)."""
+    """Return the aggregate that is equivalent to a call, or the reason why none exists ("" if it uses no extractions)."""
     over = call.arguments[0]
     if not isinstance(over, Comprehension):
         is_over = any(node == _EXTRACTIONS for node in walk(call))
-        return "it goes through extractions inside" if is_over else ""
+        return "it uses extractions inside" if is_over else ""
     clause = over.clauses[0]
     if len(over.clauses) != 1 or clause.iterable != _EXTRACTIONS:
         is_over = any(node == _EXTRACTIONS for node in walk(call))
-        return "it goes through another list than extractions" if is_over else ""
-    row = Row(clause.name, seed.field_by_name)
+        return "it iterates over a list other than extractions" if is_over else ""
+    if clause.variable is None:
+        return "an extraction can't be unpacked"
+    row = Row(clause.variable, seed.field_by_name)
     where = where_of(clause.conditions, row)
     if isinstance(where, str):
         return where
@@ -247,10 +249,10 @@ def _aggregate(call: Call, seed: FormulaSeed) -> tuple[dict[str, Any], str] | st
     if is_count or (call.function == "len" and _is_plain(over.element, row)):
         return {"op": "count", **conditions}, ""
     if call.function == "len":
-        return "what is counted may fail"
+        return "the counted expression may fail"
     element = over_row(over.element, row)
     if element is None:
-        return f"{format_expr(over.element):.60} is not made of fields alone"
+        return f"{format_expr(over.element):.60} must consist only of fields"
     made: dict[str, Any] = {"op": call.function}
     if isinstance(element, Field) and element.namespace != "context":
         made["field"] = f"{element.namespace}.{element.name}"
@@ -262,7 +264,9 @@ def _aggregate(call: Call, seed: FormulaSeed) -> tuple[dict[str, Any], str] | st
     default = _constant(given["default"]) if "default" in given else None
     if default is None:
         return (
-            f"of nothing it is an error, and a {call.function} step is null" if not given else "its default is computed"
+            f"without extractions it fails, but a {call.function} step gives null"
+            if not given
+            else "its default is not a constant"
         )
     return {**made, **conditions, "default": default.value}, ""
 
@@ -272,7 +276,7 @@ def _is_plain(element: Expr, row: Row) -> bool:
 
 
 def over_row(element: Expr, row: Row) -> Expr | None:
-    """Return ``element`` with ``extraction.f`` in place of ``e['f']``; None if it also uses the variable ``e`` in another way."""
+    """Return ``element`` with ``extraction.f`` in place of ``e['f']``. Return None if it uses the variable ``e`` in any other way."""
 
     def change(old: Node, new: Node) -> Node:
         found = row.subject(old) if isinstance(old, Subscript) else None
@@ -283,7 +287,7 @@ def over_row(element: Expr, row: Row) -> Expr | None:
 
 
 def _case(expr: Conditional) -> dict[str, Any] | None:
-    """Return the case that is equivalent to a conditional with constant values; None if there is none."""
+    """Return the case that is equivalent to a conditional with constant values; None if none exists."""
     branches, last = list(expr.branches), expr.otherwise
     while isinstance(last, Conditional):  # in parentheses
         branches += last.branches
@@ -305,7 +309,7 @@ def _case(expr: Conditional) -> dict[str, Any] | None:
 
 
 def _source(tests: list[Expr]) -> str:
-    """Return the name of the step that all tests compare with a constant; "" if there is none."""
+    """If every test compares the same step with a constant, return the name of this step; otherwise ""."""
     names = {
         test.first.name
         if isinstance(test, Comparison)

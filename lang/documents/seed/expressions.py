@@ -13,7 +13,7 @@ from ...trees import Node, walk
 from ...trees.expr import Expr
 from ..json_tree import JsonNode, JsonPath, StringMap, path_text
 
-# Rewrites trees of expressions, without recursion.
+# Rewrites expression trees, without recursion.
 
 _N = TypeVar("_N", bound=Node)
 
@@ -21,7 +21,8 @@ _N = TypeVar("_N", bound=Node)
 def rebuilt(root: _N, change: Callable[[Node, Node], Node]) -> _N:
     """Return the tree, rebuilt from its leaves to its root.
 
-    ``change`` is called with each original node and the node with its changed children, and returns the replacement.
+    For each node, ``change`` is called with the original node and with the node after its children were changed. The result of ``change``
+    replaces the node.
     """
     done: dict[int, Node] = {}
     for each in reversed(list(walk(root))):
@@ -31,7 +32,7 @@ def rebuilt(root: _N, change: Callable[[Node, Node], Node]) -> _N:
             if name != "span"
         }
         done[id(each)] = change(each, type(each)(**children, span=each.span))
-    return done[id(root)]  # type: ignore[return-value]  # where ``change`` keeps kinds
+    return done[id(root)]  # type: ignore[return-value]  # if ``change`` keeps kinds
 
 
 def _with_done(value: object, done: dict[int, Node]) -> object:
@@ -41,7 +42,7 @@ def _with_done(value: object, done: dict[int, Node]) -> object:
 
 
 _MOST = 50
-"""Maximum number of faulty expressions. After these, no more are parsed: so many faults usually have one cause."""
+"""Maximum number of faulty expressions. After these, no more are parsed, because so many faults usually have one cause."""
 _MOST_CHARACTERS = 30_000
 """Maximum number of characters of all faulty expressions together, because finding fixes is slower than parsing."""
 
@@ -50,8 +51,8 @@ _MOST_CHARACTERS = 30_000
 class Texts:
     """Parses the strings of one document that contain expressions.
 
-    ``found`` collects the diagnostics. Their spans refer to the document, their edits keep it valid JSON, and their messages begin
-    with the path of the string.
+    ``found`` collects the diagnostics. The spans of the diagnostics refer to the document, the edits keep the document valid JSON, and the
+    messages begin with the path of the string.
     """
 
     source: Source
@@ -67,7 +68,7 @@ class Texts:
         return self.faulty >= _MOST or self.faulty_characters >= _MOST_CHARACTERS
 
     def read(self, node: JsonNode, path: JsonPath, begin: int = 0, text: str | None = None) -> Expr | None:
-        """Parse the value of ``node`` from ``begin`` on (or ``text`` in its place); None if it is not a valid expression."""
+        """Parse the value of ``node`` from ``begin`` on; if ``text`` is given, parse it instead. Return None for an invalid expression."""
         written = node.value[begin:] if text is None else text
         if self.are_too_many:
             return None

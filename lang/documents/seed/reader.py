@@ -1,7 +1,7 @@
 """Reads a Formula Seed, 000 or 002, from JSON, and reports faults with their positions in the JSON.
 
-The keys determine the form. Each part is checked against its shape. Valid parts are read even if others are invalid, so that one
-check reports all faults.
+The keys determine the form. Each part is checked against its shape. Valid parts are read even if others are invalid. Therefore one check
+can report all faults.
 """
 
 import json
@@ -27,6 +27,7 @@ from ...trees.seed import (
 )
 from ..json_text import not_json, read_json
 from ..json_tree import JsonNode, JsonPath, JsonRead, path_text
+from .declarations import Declarations
 from .expressions import Texts
 from .steps import Fields, Steps
 from .validation import Shapes, other_form
@@ -50,8 +51,8 @@ MAX_EXPRESSIONS = 100_000
 class SeedRead:
     """Result of reading a seed. ``seed`` is None if the document is not a valid seed.
 
-    In that case ``draft`` has the parts and steps that could be read. A draft can be checked, so that one check reports all
-    faults. The spans of ``diagnostics`` refer to ``source``, the document.
+    In that case ``draft`` contains the parts and steps that could be read. A draft can be checked too, so one check reports all faults.
+    The spans of ``diagnostics`` refer to ``source``, the document.
     """
 
     seed: FormulaSeed | None
@@ -100,7 +101,7 @@ def read_seed(source: "Source | str | Mapping[str, Any]") -> SeedRead:
 
 
 def seed_in(read: JsonRead) -> SeedRead:
-    """Read a seed from a JSON document that was parsed before."""
+    """Read a seed from a JSON document that is already parsed."""
     source = read.source
     if read.root is None:
         return SeedRead(None, None, read.diagnostics, source)
@@ -124,12 +125,15 @@ def seed_in(read: JsonRead) -> SeedRead:
 
 
 def _form(root: JsonNode, found: list[Diagnostic]) -> Form | None:
-    """Return the form that the keys belong to; None, with a diagnostic, if there are keys of both forms."""
+    """Return the form that uses the keys of the document. If there are keys of both forms, report this and return None."""
     old, new = ([key for key in _OWN[form] if key in root.fields] for form in ("000", "002"))
     if old and new:
         message = f"the keys belong to two different forms of seeds: {', '.join(old)} and {', '.join(new)}"
         fewer = old if len(old) <= len(new) else new
-        hints = tuple(f"one form uses {', '.join(keys)}" for keys in _OWN.values())
+        hints = tuple(
+            f"{form} has the keys {', '.join(keys)}"
+            for form, keys in zip(("one form", "the other form"), _OWN.values(), strict=True)
+        )
         edits = _in_other_form(root, fewer)
         found.append(Diagnostic("SEED006", "error", message, root.keys[fewer[0]], hints, edits))
         return None
@@ -140,7 +144,10 @@ def _form(root: JsonNode, found: list[Diagnostic]) -> Form | None:
 
 
 def _in_other_form(root: JsonNode, keys: list[str]) -> tuple[Edit, ...]:
-    """Return the edits that rename ``keys`` for the other form; () if a key has no equivalent or the new key exists already."""
+    """Return the edits that replace ``keys`` with the keys of the other form.
+
+    Return () if a key has no equivalent there, or if its new name is already in use.
+    """
     edits: list[Edit] = []
     for key in keys:
         node, other = root.fields[key], other_form(key)
@@ -171,13 +178,18 @@ class _Reader:
         model = Seed000Model if self.form == "000" else Seed002Model
         if not self._within_limits(keys):
             return None
-        if not self.shapes.fits(model, self.root, ()) and not self._within_limits(
-            keys
-        ):  # a misspelt key now has its right name
+        fits = self.shapes.fits(model, self.root, ())
+        self._missing_parts(frozenset(each.alias or name for name, each in model.model_fields.items()))
+        if not fits and not self._within_limits(keys):  # ``fits`` may have corrected a misspelt key
             return None
         steps_node, fields_node = self._list((keys.steps,)), self._list(keys.fields)
         fields = self._fields(fields_node, keys.fields, FieldModel)
-        steps = self._steps(steps_node, keys.steps, [each.name for each in fields], OPERATIONS)
+        parts = Declarations(self.root, self.shapes, self.found)
+        meta, resolve = parts.meta(), parts.resolve()
+        known = frozenset((*(each.name for each in fields), *(each.target for each in resolve)))
+        reader = self._reader(steps_node, parts.names, known, frozenset(meta))
+        reduce = parts.reduce(reader.wheres)
+        steps = (*reduce, *self._steps(steps_node, keys.steps, reader, OPERATIONS))
         self._no_large_filters(steps)
         self._nothing_twice()
         document = self.root.value
@@ -189,6 +201,9 @@ class _Reader:
             keep=self._keep(keys),
             fields=fields,
             prompt=prompt.value if prompt is not None and isinstance(prompt.value, str) else None,
+            meta=meta,
+            examples=parts.examples(),
+            resolve=resolve,
             review_handling=self._handling(handling),
             passes=2 if document.get("passes") == 2 else 1,
             allow_invalid=_share(document.get("allow_invalid")),
@@ -200,6 +215,23 @@ class _Reader:
             tree=self.root,
             diagnostics=tuple(sorted(self.found, key=sort_key)),
         )
+
+    def _missing_parts(self, known: frozenset[str]) -> None:
+        """Report that steps or outputs are missing. A seed that only extracts has neither; reduced values need no steps."""
+        present = self.root.fields
+        lacking = [key for key in ("compute", "output") if key not in present] if self.form == "002" else []
+        fields = self._list(_KEYS[self.form].fields)
+        extracts = fields is not None and bool(fields.items) and "reduce" not in present and known.issuperset(present)
+        if (len(lacking) == 2 and extracts) or (lacking == ["compute"] and "reduce" in present):
+            return
+        for key in lacking:
+            what = (
+                "the steps, in the order of their dependencies"
+                if key == "compute"
+                else "the names of the steps to return"
+            )
+            at = Span(self.root.start, self.root.start + 1)
+            self.found.append(Diagnostic("SEED003", "error", f"{key} is missing", at, (f"it is {what}",)))
 
     def _no_large_filters(self, steps: tuple[SeedStep, ...]) -> None:
         sizes: dict[str, int] = {}
@@ -280,19 +312,25 @@ class _Reader:
                 made.append(reader.read(item, at))
         return tuple(each for each in made if each is not None)
 
-    def _steps(
-        self, node: JsonNode | None, key: str, fields: list[str], operations: "dict[str, type[BaseModel]]"
-    ) -> tuple[SeedStep, ...]:
-        from .model import Else, Step000Model, When
+    def _reader(
+        self, node: JsonNode | None, before: frozenset[str], fields: frozenset[str], meta: frozenset[str]
+    ) -> Steps:
+        """Return the reader of the steps in ``node``; ``before`` are the names of values that exist before the steps."""
+        from .model import Else, When
 
         items = node.items if node else ()
-        names = frozenset(name for item in items if isinstance(name := _name_of(item), str))
-        known = frozenset(fields)
+        names = before | {name for item in items if isinstance(name := _name_of(item), str)}
         texts = Texts(self.source, self.found)
         cases = Cases(names, texts, lambda rule, at, is_else: self.shapes.fits(Else if is_else else When, rule, at))
-        reader = Steps(self.found, texts, Wheres(names, known, self.found), cases)
+        return Steps(self.found, texts, Wheres(names, fields, self.found), cases, meta)
+
+    def _steps(
+        self, node: JsonNode | None, key: str, reader: Steps, operations: "dict[str, type[BaseModel]]"
+    ) -> tuple[SeedStep, ...]:
+        from .model import Step000Model
+
         made: list[SeedStep] = []
-        for number, item in enumerate(items):
+        for number, item in enumerate(node.items if node else ()):
             at: JsonPath = (key, number)
             if self.form == "000":
                 fits = self.shapes.fits(Step000Model, item, at)

@@ -1,7 +1,7 @@
 """Reads the steps of a seed. Operations of the declarative form are converted to trees; formulas are parsed as they are."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from attrs import define
@@ -10,7 +10,7 @@ from ...diagnostic import Diagnostic, Edit, nearest
 from ...evaluate.seed.interpreter import META_KEYS
 from ...source import Span
 from ...trees.expr import Expr, Field, Name
-from ...trees.seed import Aggregate, Case, Const, DefineFilter, Extracted, Formula, Lookup, SeedStep
+from ...trees.seed import Aggregate, Case, Const, DefineFilter, Extracted, Formula, Lookup, SeedStep, Tally
 from ..json_tree import JsonNode, JsonPath, path_text
 from .expressions import Texts
 from .validation import meant_for
@@ -27,12 +27,14 @@ _SUBSCRIPT = re.compile(r"(?P<space>[A-Za-z_]\w*)\[(?P<quote>[\"'])(?P<name>[A-Z
 
 @define
 class Steps:
-    """Reads steps with valid keys, with one method for each operation. ``found`` collects the faults."""
+    """Reads steps whose keys are valid. Each operation has its own method. ``found`` collects the faults."""
 
     found: list[Diagnostic]
     texts: Texts
     wheres: Wheres
     cases: Cases
+    meta: Collection[str] = ()
+    """The declared keys of the reviews' metadata."""
 
     def read(self, node: JsonNode, path: JsonPath) -> SeedStep | None:
         """Return a step of the declarative form; None, with a diagnostic, if the step is invalid."""
@@ -98,11 +100,15 @@ class Steps:
         key = given[0]
         if key == "expr":
             return self.texts.read(node.fields[key], (*path, key))
+        return self._field_of_row(node, path, key)
+
+    def _field_of_row(self, node: JsonNode, path: JsonPath, key: str) -> Field | None:
+        """Read ``extraction.FIELD`` or ``meta.KEY``; None, with a diagnostic, if it is invalid."""
         found = self._reference(node.fields[key], (*path, key), ("extraction", "meta"))
         if isinstance(found, Name):
             text = node.fields[key]
             meant = f"extraction.{found.name}" if found.name in self.wheres.fields else f"meta.{found.name}"
-            is_known = found.name in self.wheres.fields or found.name in META_KEYS
+            is_known = found.name in self.wheres.fields or found.name in META_KEYS or found.name in self.meta
             edits = (Edit(text.span, f'"{meant}"'),) if is_known else ()
             hint = f"write `{meant}`" if is_known else "an earlier step has one value, not one for each extraction"
             message = f"{path_text((*path, key))} must be extraction.FIELD or meta.KEY"
@@ -110,8 +116,13 @@ class Steps:
             return None
         return found
 
+    def _tally(self, node: JsonNode, path: JsonPath, name: str) -> SeedStep | None:
+        where = self._where(node, path)
+        element = self._field_of_row(node, path, "field")
+        return None if element is None else Tally(name, element, node.value.get("top"), where, span=node.span)
+
     def _reference(self, node: JsonNode, path: JsonPath, spaces: tuple[str, ...]) -> Field | Name | None:
-        """Read a name, or a namespace with a name; None, with a diagnostic, if it is invalid."""
+        """Read a name, with or without a namespace. If the name is invalid, report it and return None."""
         match = _REFERENCE.fullmatch(node.value) if len(node.value) <= _LONGEST else None
         where = path_text(path)
         if match is None:
@@ -119,7 +130,7 @@ class Steps:
             edits = (Edit(node.span, f'"{bare}"'),) if bare else ()
             hint = f"write `{bare}`" if bare else "an earlier expr step can compute it"
             is_blank = bare == node.value.strip()
-            what = "a name without blanks around it" if is_blank else "a name, not an expression"
+            what = "a name without spaces around it" if is_blank else "a name, not an expression"
             self._fault("SEED018", f"{where} must be {what}", node.span, hint, edits=edits)
             return None
         space, name = match["space"], match["name"]
@@ -127,7 +138,7 @@ class Steps:
             kinds = " or ".join(f"{each}." for each in spaces)
             self._fault(
                 "SEED018",
-                f"{where}: {space} belongs to one extraction; {kinds} or the name of a step is needed",
+                f"{where}: {space} belongs to a single extraction; use {kinds} or the name of a step",
                 node.span,
             )
             return None
@@ -135,7 +146,7 @@ class Steps:
         return Field(space, name, span=span) if space else Name(name, span=span)  # type: ignore[arg-type]
 
     def _bare(self, written: str, spaces: tuple[str, ...]) -> str | None:
-        """Return the valid form of a faulty name such as ``" N "``, ``"contex.city"`` or ``"context['city']"``; None if unclear."""
+        """Return the name that was meant by ``" N "``, ``"contex.city"`` or ``"context['city']"``; None if this is unclear."""
         written = written.strip()
         if len(written) > _LONGEST:
             return None
@@ -174,6 +185,7 @@ class Steps:
 _READERS: dict[str, Callable[[Steps, JsonNode, JsonPath, str], SeedStep | None]] = {
     "define_filter": Steps._filter, "count": Steps._count, "sum": Steps._aggregate, "max": Steps._aggregate,
     "min": Steps._aggregate, "lookup": Steps._lookup, "expr": Steps._expr, "const": Steps._const, "case": Steps._case,
+    "tally": Steps._tally,
 }  # fmt: skip
 
 
@@ -186,7 +198,7 @@ _LONGEST_FIELD = 200
 
 @define
 class Fields:
-    """Reads fields with valid keys; ``found`` collects the faults."""
+    """Reads fields whose keys are valid; ``found`` collects the faults."""
 
     found: list[Diagnostic]
 
@@ -195,6 +207,7 @@ class Fields:
         name, values = node.fields["name"], node.fields.get("values")
         kind = node.fields.get("type")
         doc = str(node.value.get("description", ""))
+        ordered = node.value.get("ordered") is True
         has_values = values is not None and values.value is not None
         if kind is None or kind.value is None:
             if not has_values:
@@ -202,20 +215,20 @@ class Fields:
                 at = Span(node.start, node.start + 1)
                 self._fault("SEED003", f"{path_text(path)} has neither values nor a type", at, hint)
                 return None
-            return Extracted(name.value, "enum", self._values(values, path), doc, span=node.span)
+            return Extracted(name.value, "enum", self._values(values, path), doc, ordered, span=node.span)
         if kind.value == "enum":
             if not has_values:
                 at = Span(node.start, node.start + 1)
                 hint = 'list them, or give each a meaning: {"none": "...", "mild": "..."}'
                 self._fault("SEED003", f"{path_text(path)} is an enum without values", at, hint)
                 return None
-            return Extracted(name.value, "enum", self._values(values, path), doc, span=node.span)
+            return Extracted(name.value, "enum", self._values(values, path), doc, ordered, span=node.span)
         if has_values:
             edits = (Edit(kind.span, '"enum"'),)
             message = f"{path_text(path)} has values, but its type is {kind.value}; only an enum has values"
             self._fault("SEED016", message, kind.span, "write `enum`, or remove the values", edits=edits)
             return None
-        return Extracted(name.value, kind.value, {}, doc, span=node.span)
+        return Extracted(name.value, kind.value, {}, doc, ordered, span=node.span)
 
     def _values(self, node: JsonNode | None, path: JsonPath) -> dict[str, str]:
         at = (*path, "values")
@@ -233,7 +246,7 @@ class Fields:
             return {}
         whole = _replacement_edits(node, at)
         if whole:
-            message = f"{path_text(at)} must be texts, or an object of values and their meanings"
+            message = f"{path_text(at)} must be a list of strings, or an object that maps values to meanings"
             self._fault(
                 "SEED004",
                 message,
@@ -249,7 +262,7 @@ class Fields:
             place = path_text((*at, number if is_listed else key))
             if not isinstance(item.value, str):
                 edits = _quoted(item) if is_listed else ()
-                self._fault("SEED004", f"{place} must be a text, not {kind_of(item.value)}", item.span, edits=edits)
+                self._fault("SEED004", f"{place} must be a string, not {kind_of(item.value)}", item.span, edits=edits)
                 continue
             value = item.value if is_listed else key
             span = item.span if is_listed else node.keys[key]
@@ -271,7 +284,7 @@ class Fields:
 
 
 def _replacement_edits(node: JsonNode, path: JsonPath) -> tuple[Edit, ...]:
-    """Return the edit that replaces the values with those that are certainly meant; () if this is unclear."""
+    """Return the edit that replaces the values with the intended values; () if the intention is unclear."""
     meant = meant_for(tuple(path), node.value)
     return (Edit(node.span, meant),) if meant is not None else ()
 

@@ -17,8 +17,8 @@ from ..shape import Misfit, fitted
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-# Converts a part of a seed from another shape to the intended shape, if that is certain. An edit then replaces the whole part.
-# Models write parts in other shapes, such as an object of fields instead of a list, or one text with names and commas.
+# Converts a part of a seed from another shape to the intended shape, if that is certain. An edit then replaces the complete part.
+# Models write parts in other shapes, such as an object of fields instead of a list, or one string with names and commas.
 
 _LARGEST = 20_000
 """Maximum number of characters in an edit. The author has to rewrite larger parts."""
@@ -31,7 +31,7 @@ _WORDS = {
     "not equal to": "!=", "equal to": "==", "equals": "==", "below": "<", "under": "<", "above": ">", "over": ">",
     "=<": "<=", "=>": ">=", "<>": "!=", "===": "==", "!==": "!=", "≤": "<=", "≥": ">=", "≠": "!=",
 }  # fmt: skip
-"""Maps operators in words, and signs of other languages, to operators. A longer key comes before its prefixes."""
+"""Maps operators written as words, and operators of other languages, to valid operators. A longer key comes before its prefixes."""
 _WORDY = re.compile(
     r"\s*(?:(?!is\s)(?P<name>[A-Za-z_][\w.]{0,200})\s+)?(?:is\s+)?(?P<words>"
     + "|".join(re.escape(words) + (r"(?!\w)" if words[-1].isalpha() else "") for words in sorted(_WORDS, key=len, reverse=True))
@@ -42,7 +42,7 @@ _WRITTEN_TEST = re.compile(r"\s*(?P<test>==|!=|>=|<=|>|<)\s*(?P<value>\S(?:.{0,1
 
 
 def meant_for(path: tuple[str | int, ...], value: Any) -> str | None:
-    """Return the intended value at ``path`` of a seed, as JSON text; None if it is uncertain."""
+    """Return the value that the author probably meant at ``path`` of a seed, as JSON text. Return None if it is uncertain."""
     keys = tuple("#" if isinstance(part, int) else part for part in path)
     for places, change in _CHANGES:
         if keys in places:
@@ -53,7 +53,7 @@ def meant_for(path: tuple[str | int, ...], value: Any) -> str | None:
 
 
 def _names(value: Any) -> list[str] | None:
-    """Return the words of ``"a, b"``, or the values of ``{"a": "a"}``, as a list of names; None for any other value."""
+    """Return a list of names that was written as a string, ``"a, b"``, or as an object, ``{"a": "a"}``. Return None for any other value."""
     if isinstance(value, str) and "," in value:
         return [part.strip() for part in value.split(",") if part.strip()] or None
     if isinstance(value, dict) and value and all(isinstance(each, str) for each in value.values()):
@@ -129,9 +129,9 @@ _CHANGES: tuple[tuple[Collection[tuple[str, ...]], Callable[[Any], Any]], ...] =
     ({("extract", "fields"), ("extraction_fields",)}, _fields),
     ({("extract", "fields", "#", "values"), ("extraction_fields", "#", "values")}, _values),
     ({("compute", "#", "table")}, _table),
-    ({("compute",), ("compute_dag",)}, _steps),
+    ({("compute",), ("compute_dag",), ("reduce",)}, _steps),
     ({("compute", "#", "rules")}, _rules),
-    ({("compute", "#", "where")}, _where),
+    ({("compute", "#", "where"), ("reduce", "#", "where")}, _where),
     ({("extract",)}, _within("fields")),
     ({("filter",)}, _within("keywords")),
     ({("passes",), ("review_handling", "max_length")}, _number),
@@ -139,7 +139,7 @@ _CHANGES: tuple[tuple[Collection[tuple[str, ...]], Callable[[Any], Any]], ...] =
 
 
 def meant_where(value: Any, operators: Collection[str]) -> dict[str, Any] | None:
-    """Return the intended ``where`` for a list of conditions, ``"$F"``, or ``{"field", "op", "value"}``; None if unclear."""
+    """Return the ``where`` probably meant by a list of conditions, ``"$F"`` or ``{"field", "op", "value"}``; None if unclear."""
     if isinstance(value, str):
         match = re.fullmatch(r"(\$[A-Za-z_][A-Za-z0-9_]{0,100})", value.strip())
         return {match[1]: True} if match else None
@@ -166,7 +166,10 @@ def _tested(part: Mapping[str, Any], operators: Collection[str]) -> dict[str, An
 
 
 def meant_test(text: str, source: str | None) -> str | None:
-    """Return the intended test for ``"S is less than 4"``, ``"=< 4"`` or ``">= 4 and < 8"``; ``source`` is what the case tests."""
+    """Return the test that was probably meant by ``"S is less than 4"``, ``"=< 4"`` or ``">= 4 and < 8"``.
+
+    ``source`` is the value that the case tests.
+    """
     if len(text) > 300:
         return None
     match = _WORDY.fullmatch(text)
@@ -179,7 +182,7 @@ def meant_test(text: str, source: str | None) -> str | None:
 
 
 def meant_condition(text: str) -> tuple[str, str] | None:
-    """Return the operator and the value of a condition that is one text, such as ``">= 2023"``; None for any other text."""
+    """Return the operator and the value of a condition in one string, such as ``">= 2023"``; None for any other string."""
     match = _WRITTEN_TEST.fullmatch(text)
     return (match["test"], match["value"].strip("\"'")) if match is not None and match["test"] in ORDER else None
 
@@ -188,7 +191,7 @@ _TELLING = (("table", "lookup"), ("rules", "case"), ("extraction", "define_filte
 
 
 def meant_operation(keys: Collection[str]) -> str | None:
-    """Return the operation that the keys of a step imply; None if they imply none."""
+    """Return the operation that the keys of a step imply; None if this is unclear."""
     for key, operation in _TELLING:
         if key in keys:
             return operation
@@ -202,7 +205,10 @@ _OTHER_FORM = {
 
 
 def other_form(key: str) -> tuple[str, str, str] | None:
-    """Return the name of a key in the other form, and the text to add before and after its value; None if it has no equivalent."""
+    """Return the equivalent of a key in the other form, and two texts to add before and after its value.
+
+    Return None if the key has no equivalent.
+    """
     if key in _OTHER_FORM:
         within = {"filter_keywords": "keywords", "extraction_fields": "fields"}.get(key)
         return _OTHER_FORM[key], f'{{"{within}": ' if within else "", "}" if within else ""
@@ -216,15 +222,16 @@ _SHOWN = 100
 _CODES = {"unknown": "SEED002", "missing": "SEED003", "type": "SEED004", "value": "SEED005"}
 _CHOICES: dict[str, tuple[str, ...]] = {
     "type": get_args(FieldType), "strategy": get_args(Strategy), "match": get_args(Match),
-    "filter.match": get_args(KeepMatch),
+    "filter.match": get_args(KeepMatch), "method": ("llm", "fuzzy"), "scope": ("context", "run"),
 }  # fmt: skip
 _MEANT = {
     "string": "text", "str": "text", "number": "float", "integer": "int", "boolean": "bool", "array": "list", "choice": "enum",
     "category": "enum", "categorical": "enum", "substring": "substring_first", "word": "word_first", "truncate": "truncate_head",
     "aggregate": "sum", "filter": "define_filter", "formula": "expr", "compute": "expr", "constant": "const", "literal": "const",
+    "histogram": "tally", "counter": "tally", "value_counts": "tally", "frequencies": "tally", "counts": "tally",
     "switch": "case", "conditional": "case", "map": "lookup", "table": "lookup",
 }  # fmt: skip
-"""Maps other names for types, matches and operations to the valid names."""
+"""Maps invalid names of types, match modes and operations to the valid names that were meant."""
 _MEANT_KEYS = {
     "if": "when", "condition": "when", "value": "then", "result": "then", "default": "else", "otherwise": "else",
     "formula": "expr", "expression": "expr", "expr": "formula", "options": "values", "choices": "values", "enum": "values",
@@ -233,14 +240,17 @@ _MEANT_KEYS = {
     "operation": "op", "id": "name", "mapping": "table", "map": "table", "input": "source", "source": "field",
     "prompt": "extraction_prompt",
 }  # fmt: skip
-"""Maps other names for keys to the valid names."""
+"""Maps invalid names of keys to the valid names that were meant."""
 _PARTS = {"keywords": "filter", "fields": "extract"}
-"""Maps keys that are often misplaced at the root to the part that they belong to."""
+"""Maps each key that is often misplaced at the root to the key of the part where it belongs."""
 
 
 @define
 class Shapes:
-    """Checks parts of one document against their shapes. ``found`` collects the faults; ``outputs`` is the key of the outputs."""
+    """Checks the parts of one document against their shapes.
+
+    ``found`` collects the faults. ``outputs`` is the key under which the document lists its outputs.
+    """
 
     root: JsonNode
     outputs: str
@@ -254,7 +264,7 @@ class Shapes:
         return self.reported >= _MOST
 
     def fits(self, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
-        """Report all misfits of ``node``, and return True if there are none."""
+        """Report all misfits of ``node``. Return True if there are none."""
         if len(node.fields) > _MOST:
             message = f"{path_text(path)} has {len(node.fields):,} keys, more than the maximum of {_MOST}"
             self.found.append(Diagnostic("SEED007", "error", message, Span(node.start, node.start + 1)))
@@ -275,7 +285,10 @@ class Shapes:
         return fits
 
     def _renamed(self, misfit: Misfit) -> bool:
-        """Report a misspelt key, and rename it in the tree, so that it causes no further faults. Return whether it was renamed."""
+        """If a key is misspelt, report it, and rename it in the tree.
+
+        A renamed key causes no further faults. Return whether it was renamed.
+        """
         parent = self.root.at(misfit.path[:-1])
         if misfit.kind != "unknown" or parent is None:
             return False
@@ -298,8 +311,9 @@ class Shapes:
         self.reported += 1
         last = misfit.path[-1] if misfit.path else ""
         place = "filter.match" if tuple(misfit.path) == ("filter", "match") else str(last)
-        if kind == "value" and place in _CHOICES:
-            self._choose(misfit.path, _CHOICES[place])
+        reducing = misfit.path[:1] == ("reduce",) and place == "type"
+        if kind == "value" and (place in _CHOICES or reducing):
+            self.choose(misfit.path, ("text", "list") if reducing else _CHOICES[place])
             return
         message, hints = misfit.message, misfit.hints
         if kind == "value" and last == "passes":
@@ -319,12 +333,22 @@ class Shapes:
         whole = meant_for(tuple(misfit.path), node.value) if node is not None else None
         if node is not None and whole is not None:
             hints, edits = (f"write `{whole}`",) if len(whole) <= _SHOWN else (), (Edit(node.span, whole),)
+        if kind == "value" and last == "top":
+            message, hints = (
+                f"{path_text(misfit.path)} must be from 1 to 10,000",
+                ("without top, all values are returned",),
+            )
+        if kind == "value" and last in ("same_above", "ask_above"):
+            message, hints = (
+                f"{path_text(misfit.path)} must be from 0 to 1",
+                ("1 is the similarity of equal spellings",),
+            )
         if kind == "value" and last == "max_length":
             message, hints = "review_handling.max_length must be from 1 to 10,000,000", ()
         self.found.append(Diagnostic(_CODES[kind], "error", message, misfit.span, hints, edits))
 
     def _into_part(self, misfit: Misfit) -> tuple[Edit, ...]:
-        """Return the edits that move keywords or fields from the root to their part."""
+        """Return the edits that move keywords or fields from the root of the document into the correct part."""
         node, meant = self.root.at(misfit.path), _PARTS.get(str(misfit.path[-1]))
         if (
             len(misfit.path) != 1
@@ -341,7 +365,7 @@ class Shapes:
         return (Edit(misfit.span, f'"{meant}"'), before, after)
 
     def _into_rules(self, misfit: Misfit) -> tuple[Edit, ...]:
-        """Return the edits that move ``"default": x`` of a case into its rules, as ``else``."""
+        """Return the edits that change ``"default": x`` of a case to an ``else`` among its rules."""
         parent, key = self.root.at(misfit.path[:-1]), misfit.path[-1]
         if parent is None or key not in ("default", "else", "otherwise") or "rules" not in parent.fields:
             return ()
@@ -356,7 +380,7 @@ class Shapes:
         return (Edit(gone, ""), Edit(end, f', {{"else": {text}}}')) if len(text) <= 10_000 else ()
 
     def _meant_key(self, misfit: Misfit) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
-        """Return hints and edits for a key that other languages use instead of a valid key."""
+        """Return hints and edits for a key of another language. The hints name the valid key with the same meaning."""
         meant = _MEANT_KEYS.get(str(misfit.path[-1]).lower())
         parent = self.root.at(misfit.path[:-1])
         listed = misfit.hints[-1].removeprefix("allowed keys: ").split(", ") if misfit.hints else []
@@ -364,8 +388,10 @@ class Shapes:
             return misfit.hints, ()
         return (f"did you mean `{meant}`?", *misfit.hints), (Edit(misfit.span, json.dumps(meant)),)
 
-    def _choose(self, path: JsonPath, choices: tuple[str, ...], fitting: Sequence[str] = ()) -> None:
-        """Report an unknown word. Suggest a similar word, first of ``fitting``, then of ``choices``."""
+    def choose(
+        self, path: JsonPath, choices: tuple[str, ...], fitting: Sequence[str] = (), *, what: str | None = None
+    ) -> None:
+        """Report an unknown word. Suggest a similar word, first from ``fitting``, then from ``choices``."""
         node = self.root.at(path)
         if node is None:
             return
@@ -385,13 +411,13 @@ class Shapes:
             f"allowed: {', '.join(choices)}",
         )
         edits = (Edit(node.span, json.dumps(near)),) if near else ()
-        message = f"{path_text(path)}: unknown {'operation' if path[-1] == 'op' else path[-1]} {shown}"
+        message = f"{path_text(path)}: unknown {what or ('operation' if path[-1] == 'op' else path[-1])} {shown}"
         self.found.append(Diagnostic("SEED008", "error", message, node.span, hints, edits))
 
     def operation(
         self, item: JsonNode, path: JsonPath, operations: "dict[str, type[BaseModel]]"
     ) -> "type[BaseModel] | None":
-        """Return the shape of a step; None, with a diagnostic, if its operation is missing or unknown."""
+        """Return the shape of a step. If its operation is missing or unknown, report this and return None."""
         if not isinstance(item.value, dict):
             self.fits(operations["const"], item, path)
             return None
@@ -403,7 +429,7 @@ class Shapes:
         if found is None:
             keys = set(item.fields)
             fitting = [name for name, model in operations.items() if keys <= set(model.model_fields)]
-            self._choose((*path, "op"), tuple(operations), fitting)
+            self.choose((*path, "op"), tuple(operations), fitting)
         return found
 
     def _no_operation(self, item: JsonNode, path: JsonPath, operations: "dict[str, type[BaseModel]]") -> None:
@@ -437,7 +463,9 @@ class Shapes:
         edits = tuple(Edit(each.span, json.dumps(fixed)) for each in (node, *used)) if fixed else ()
         shown = json.dumps(name if len(name) <= 40 else name[:39] + "…", ensure_ascii=False)
         message = f"{path_text(path)}: {shown} is not a valid name"
-        hint = "a name has letters A to Z, digits and underscores, and does not begin with a digit or two underscores"
+        hint = (
+            "a name consists of letters A to Z, digits and underscores; it can't begin with a digit or two underscores"
+        )
         hints = (*((f"write `{fixed}`",) if fixed else ()), hint)
         self.found.append(Diagnostic("SEED009", "error", message, node.span, hints, edits))
         return False

@@ -31,14 +31,14 @@ OPERATORS: dict[str, Test | None] = {
     "==": "==", "!=": "!=", "in": "in", "not_in": "not in", ">": ">", ">=": ">=", "<": "<", "<=": "<=", "exists": None,
     "between": None,
 }  # fmt: skip
-"""Maps the operators of a condition to tests of expressions (None: the operator has no single equivalent test)."""
+"""Maps each operator of a condition to the equivalent test of expressions; None means that no single test is equivalent."""
 
 _MEANT = {
     "=": "==", "===": "==", "eq": "==", "equals": "==", "is": "==", "ne": "!=", "<>": "!=", "not": "!=", "neq": "!=", "gt": ">",
     "gte": ">=", "ge": ">=", "=>": ">=", "lt": "<", "lte": "<=", "le": "<=", "=<": "<=", "nin": "not_in", "not in": "not_in",
     "any_of": "in", "one_of": "in", "min": ">=", "max": "<=", "range": "between", "exist": "exists",
 }  # fmt: skip
-"""Maps other spellings of operators to the operators that they certainly mean."""
+"""Maps invalid names of operators to the operators that were certainly meant."""
 
 _MOST_KEYS = 100
 _MOST_LISTED = 2_000
@@ -47,12 +47,12 @@ _KEY = re.compile(r"(?:(extraction|meta|context)\.|(\$))?([A-Za-z_][A-Za-z0-9_]*
 
 
 def kind_of(value: Any) -> str:
-    """Return the kind of a JSON value in words."""
+    """Return the words that messages use for the kind of a JSON value."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float):
         return "a number"
-    return "a text" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"
+    return "a string" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"
 
 
 @define
@@ -64,14 +64,14 @@ class Wheres:
     found: list[Diagnostic]
 
     def read(self, node: JsonNode, path: JsonPath, bare_fields: bool = False) -> Where:
-        """Read a ``where``; or, with ``bare_fields``, the ``extraction`` of a filter, in which the keys are names of fields."""
+        """Read a ``where``. If ``bare_fields`` is true, read the ``extraction`` of a filter instead; its keys are names of fields."""
         if not isinstance(node.value, dict):
             self._fault("SEED004", f"{path_text(path)} must be an object, not {kind_of(node.value)}", node.span)
             return ()
         whole = meant_where(node.value, OPERATORS) if not bare_fields else None
         if whole is not None:
             edits = (Edit(node.span, json.dumps(whole, ensure_ascii=False)),)
-            message = f"{path_text(path)}: the key of a condition is what it compares"
+            message = f"{path_text(path)}: the key of a condition must name what it compares"
             hint = f"write `{edits[0].text}`" if len(edits[0].text) <= 100 else ""
             self._fault("SEED010", message, Span(node.start, node.start + 1), hint, edits=edits)
             return ()
@@ -95,7 +95,7 @@ class Wheres:
         self.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
 
     def _subject(self, key: str, node: JsonNode, path: JsonPath, bare_fields: bool) -> Field | Name | FilterUse | None:
-        """Return the operand that a key names; None, with a diagnostic, if the key is invalid."""
+        """Return the operand that a key of a ``where`` names. If the key is invalid, report it and return None."""
         at = node.keys[key]
         inside = Span(at.start + 1, at.end - 1)
         match = _KEY.fullmatch(key) if len(key) <= _LONGEST_KEY else None
@@ -109,10 +109,10 @@ class Wheres:
             if space == "extraction":
                 edit = Edit(at, json.dumps(name))
                 hint = f"write `{name}`"
-                self._fault("SEED010", f"{path_text(path)}: the keys must be fields", at, hint, edits=(edit,))
+                self._fault("SEED010", f"{path_text(path)}: the keys must be field names", at, hint, edits=(edit,))
                 return None
             hint = 'move it into "where", next to "extraction"'
-            self._fault("SEED010", f"{path_text(path)}: the keys must be fields", at, hint)
+            self._fault("SEED010", f"{path_text(path)}: the keys must be field names", at, hint)
             return None
         if dollar:
             return FilterUse(name, span=inside)
@@ -127,8 +127,8 @@ class Wheres:
 
     def _bad_key(self, key: str, at: Span, path: JsonPath, bare_fields: bool) -> None:
         shown = key if len(key) <= 40 else key[:39] + "…"
-        hints = ["a key is the name of a field"] if bare_fields else [
-            "a key is extraction.FIELD, meta.KEY, context.KEY, $FILTER, or the name of an earlier step"
+        hints = ["a key must be the name of a field"] if bare_fields else [
+            "a key must be extraction.FIELD, meta.KEY, context.KEY, $FILTER, or the name of an earlier step"
         ]  # fmt: skip
         edits: tuple[Edit, ...] = ()
         space, dot, name = key.partition(".")
@@ -161,7 +161,11 @@ class Wheres:
             edits = (Edit(Span(value.start, value.start), '{"in": '), Edit(Span(value.end, value.end), "}"))
             hint = 'write {"in": [...]}'
             self._fault(
-                "SEED012", f"{path_text(path)} must be a value or operators, not a list", value.span, hint, edits=edits
+                "SEED012",
+                f"{path_text(path)} must be a value or an object with operators, not a list",
+                value.span,
+                hint,
+                edits=edits,
             )
             return
         if not isinstance(value.value, dict):
@@ -210,11 +214,11 @@ class Wheres:
         if isinstance(value, list | dict):
             is_list = isinstance(value, list) and operator in ("==", "!=")
             meant = {"==": "in", "!=": "not_in"}[operator] if is_list else ""
-            hint = f"write `{meant}` for one of several" if meant else ""
+            hint = f"write `{meant}` to compare with several values" if meant else ""
             self._fault("SEED012", f"{where} must be a value, not {kind_of(value)}", operand.span, hint)
             return None
         if operator not in ("==", "!=") and (value is None or isinstance(value, bool)):
-            self._fault("SEED012", f"{where} must be a number or a text, not {kind_of(value)}", operand.span)
+            self._fault("SEED012", f"{where} must be a number or a string, not {kind_of(value)}", operand.span)
             return None
         test = OPERATORS[operator]
         assert test is not None  # noqa: S101 - operators without a test were handled above
@@ -251,7 +255,7 @@ class Wheres:
         if not fit or isinstance(items[0].value, str) != isinstance(items[1].value, str):
             self._fault(
                 "SEED012",
-                f"{where} must have two numbers or two texts",
+                f"{where} must contain two numbers or two strings",
                 operand.span,
                 'for example {"between": [2, 4]}',
             )
@@ -264,7 +268,7 @@ class Wheres:
 _TEST = re.compile(r"\s*(?P<test>==|!=|<=|>=|<|>|=(?!=)|not\s+in\b|in\b)\s*")
 
 _ELSE = ("else", "default", "otherwise", "_", "*")
-"""Names of ``else``, also in other languages."""
+"""Names of ``else``, including those in other languages."""
 
 
 @define
@@ -281,7 +285,7 @@ class Cases:
     def read(
         self, rules: JsonNode, path: JsonPath, source: Field | Name | None
     ) -> tuple[tuple[CaseRule, ...], JsonNode | None]:
-        """Return the rules that can be read, and the value of ``else``, or None."""
+        """Return the rules that can be read, and the value of ``else`` (None if there is no ``else``)."""
         made: list[CaseRule] = []
         otherwise: JsonNode | None = None
         is_told = False
@@ -309,7 +313,10 @@ class Cases:
         self.texts.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
 
     def _other_else(self, rule: JsonNode, path: JsonPath) -> JsonNode | None:
-        """Return the value of a faulty ``else`` rule, such as ``{"default": x}`` or ``{"when": "else", "then": x}``; else None."""
+        """Return the value of a faulty ``else`` rule; None for any other rule.
+
+        Examples are ``{"default": x}`` and ``{"when": "else", "then": x}``.
+        """
         keys = list(rule.fields)
         if len(keys) == 1 and (keys[0].lower() in _ELSE or nearest(keys[0], ("else", "when", "then")) == "else"):
             if keys[0] == "else":
@@ -328,7 +335,7 @@ class Cases:
             return None
         self._fault(
             "SEED015",
-            f"{path_text(path)}: the rule for all other cases must be named else",
+            f"{path_text(path)}: the rule for all other cases must have the key else",
             at,
             'write {"else": VALUE}',
             edits=edits,
@@ -385,7 +392,7 @@ class Cases:
     def _compared(
         self, when: JsonNode, path: JsonPath, source: Field | Name | None, match: re.Match[str]
     ) -> Expr | None:
-        """Read a test ``OP VALUE``, and return the comparison of the source with the value; None if it is invalid."""
+        """Read a test ``OP VALUE``, and return the comparison of the source with the value. Return None if the test is invalid."""
         written = match["test"]
         test: Any = "==" if written == "=" else " ".join(written.split())
         begin = match.end()
@@ -425,7 +432,7 @@ class Cases:
     def _unquoted(self, when: JsonNode, path: JsonPath) -> None:
         text = when.value.strip()
         edits = (Edit(when.span, json.dumps(json.dumps(text, ensure_ascii=False), ensure_ascii=False)),)
-        message = f"{path_text(path)}: a text to compare the source with needs its own quotes"
+        message = f"{path_text(path)}: a string that is compared with the source needs its own quotes"
         shown = edits[0].text if len(edits[0].text) <= 60 else ""
         self._fault("SEED015", message, when.span, f"write `{shown}`" if shown else "", edits=edits)
 

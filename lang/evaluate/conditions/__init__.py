@@ -1,10 +1,12 @@
 """Evaluation of conditions: an interpreter as the reference, and a code generator. See ``docs/design/gasl.md#conditions``."""
 
-from .comparison import ConditionError, compare, identity, length, look_up, sort_key
-from .generator import Predicate, Reader, compiled
-from .interpreter import Bound, Unbound, bind, evaluate, matches, simplified
+from .comparison import ConditionError, compare, dotted, identity, length, look_up, sort_key
+from .generator import Predicate, compiled, value_function
+from .interpreter import Unbound, bind, bind_value, evaluate, matches, simplified
+from .value_generator import Reader
+from .values import Mismatch, Tally, counted, kept
 
 __all__ = [
-    "Bound", "ConditionError", "Predicate", "Reader", "Unbound", "bind", "compare", "compiled", "evaluate", "identity",
-    "length", "look_up", "matches", "simplified", "sort_key",
+    "ConditionError", "Mismatch", "Predicate", "Reader", "Tally", "Unbound", "bind", "bind_value", "compare", "compiled", "counted",
+    "dotted", "evaluate", "identity", "kept", "length", "look_up", "matches", "simplified", "sort_key", "value_function",
 ]  # fmt: skip

@@ -1,18 +1,18 @@
 """Comparison of two values. The result is true, false or unknown (None).
 
 ``=`` and ``!=`` compare any two values that are not null: values of different types are unequal, lists and objects are compared
-as a whole. ``<`` and similar operators compare two numbers, two texts (by code point) or two booleans (false before true).
-``CONTAINS`` tests a text for a substring and a list for a member. ``MATCHES`` finds a pattern anywhere in a text (``^`` and
-``$`` anchor the pattern); the time it takes depends only on the text. For other types the result is unknown. ``IN`` an empty
-list is false and ``NOT IN`` an empty list is true, even for null, as in SQL and openCypher.
+as a whole. ``<`` and similar operators compare two numbers, two strings (by code point) or two booleans (false before true).
+``CONTAINS`` tests a string for a substring and a list for a member. ``MATCHES`` finds a pattern anywhere in a string (``^`` and
+``$`` anchor the pattern); the time it takes depends only on the string. For other types the result is unknown. With an empty
+list, a test with ``IN`` is false and a test with ``NOT IN`` is true, even for null, as in SQL and openCypher.
 """
 
 import operator
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ...errors import KnotworkError
-from ...trees.conditions import Comparison, Constant, Items, Operator, Variable
+from ...trees.conditions import Comparison, Constant, Items, Operator
 
 # Errors raised when a condition is evaluated.
 
@@ -21,7 +21,7 @@ DEEPEST = 200
 
 
 class ConditionError(KnotworkError):
-    """A condition can't be evaluated: it has an invalid pattern or a variable without a value, or it is nested too deeply.
+    """Raised if a condition can't be evaluated: a pattern is invalid, a variable has no value, or the nesting is too deep.
 
     See ``docs/design/gasl.md#errors``. ``hint`` says what to do.
     """
@@ -38,39 +38,49 @@ def too_deep(what: str) -> ConditionError:
 
 
 # Access to a JSON value: the part under a path, its length, its identity, its sort key.
-# JSON values are None, booleans, numbers, texts, lists (or tuples) and objects (any mapping). NaN counts as null.
+# JSON values are None, booleans, numbers, strings, lists (or tuples) and objects (any mapping). NaN counts as null.
 
 _NOTHING = object()
+
+
+def dotted(path: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield each prefix of ``path``, joined by dots to one name, with the rest of the path. The longest prefix comes first."""
+    for cut in range(len(path), 0, -1):
+        yield ".".join(path[:cut]), path[cut:]
 
 
 def look_up(value: Any, path: Sequence[str | int]) -> Any:
     """Return the part of ``value`` under ``path``, or None if it is missing.
 
-    In an object, the rest of the path, joined by dots, is looked up first as a single key (``attr.id``); otherwise the next name of
-    the path is the key. In a list, a number is an index (negative: from the end). A name is looked up in each object in the list,
-    and the result is the list of the values found.
+    The names of a prefix of the path are joined by dots (``attr.id``). In an object, the longest such prefix that is a key of
+    the object is used. In a list, a number is an index; a negative index counts from the end. If the path has a name where the
+    value is a list, the name is looked up in each object of the list. The result is the list of the values found.
     """
     found = _look_up(value, tuple(path))
     return None if found is _NOTHING else found
 
 
 def _look_up(value: Any, path: tuple[str | int, ...]) -> Any:
-    for at, name in enumerate(path):
+    at = 0
+    while at < len(path):
+        name = path[at]
         if isinstance(value, Mapping):
-            rest = path[at:]
-            if len(rest) > 1 and all(isinstance(part, str) for part in rest):
-                whole = ".".join(rest)  # type: ignore[arg-type]  # all are texts
-                if whole in value:
-                    return value[whole]
-            key = name if isinstance(name, str) else str(name)
-            if key not in value:
+            end = at + 1
+            while isinstance(name, str) and end < len(path) and isinstance(path[end], str):
+                end += 1
+            names = [str(part) for part in path[at:end]]
+            for key, rest in dotted(names):
+                if key in value:
+                    value, at = value[key], end - len(rest)
+                    break
+            else:
                 return _NOTHING
-            value = value[key]
         elif isinstance(value, list | tuple):
             if isinstance(name, int):
                 if not -len(value) <= name < len(value):
                     return _NOTHING
                 value = value[name]
+                at += 1
             else:
                 # Recursion is bounded: every level of lists consumes one level of nesting of the value.
                 found = (_look_up(item, path[at:]) for item in value if isinstance(item, Mapping))
@@ -86,10 +96,10 @@ def length(value: Any) -> int | None:
 
 
 def identity(value: Any, depth: int = 0) -> Hashable:
-    """Return a key of ``value``. Two values have the same key exactly if they are equal in GASL.
+    """Return a key of ``value``. Two values other than null have the same key if and only if they are equal in GASL.
 
-    1 and 1.0 have the same key; 1, True and "1" have different keys. Lists are compared item by item, objects key by key in any
-    order. Raises ``ConditionError`` for a value that is nested more than 200 levels deep.
+    1 and 1.0 have the same key; 1, True and "1" have different keys. The key of null and NaN is None. Lists are compared item
+    by item, objects key by key in any order. Raises ``ConditionError`` for a value that is nested more than 200 levels deep.
     """
     if value.__class__ is str or value.__class__ is int or value is None:
         return value
@@ -112,10 +122,10 @@ _NUMBER, _TEXT, _BOOLEAN, _LIST, _OBJECT, _OTHER, _NULL = range(7)
 
 
 def sort_key(value: Any, depth: int = 0) -> tuple[Any, ...]:
-    """Return the sort key of ``value``. The order is: numbers, texts by code point, false, true, lists, objects, null.
+    """Return the sort key of ``value``.
 
-    For a descending order with null last, sort only the values that are not null. Raises ``ConditionError`` for a value that
-    is nested more than 200 levels deep.
+    The order is: numbers, strings by code point, false, true, lists, objects, null. Null is always last. If null must be last in a
+    descending order too, sort only the other values. Raises ``ConditionError`` for a value that is nested more than 200 levels deep.
     """
     if isinstance(value, str):
         return (_TEXT, value)
@@ -150,12 +160,12 @@ _PATTERN_MEMORY = 8 << 20
 
 
 def compare(left: Any, comparison: Operator, right: Any) -> bool | None:
-    """Return ``left comparison right`` for JSON values (tuples count as lists). Raises ``ConditionError`` for a bad pattern."""
+    """Return ``left comparison right`` for JSON values (tuples count as lists). Raises ``ConditionError`` for an invalid pattern."""
     return prepared(comparison, right)(left)
 
 
 def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
-    """Return a function ``left -> left comparison right``. ``right`` is prepared once, for many values of ``left``."""
+    """Return a function ``left -> left comparison right``. It prepares ``right`` only once, for all values of ``left``."""
     if comparison == "MATCHES":
         if not isinstance(right, str):
             return _unknown
@@ -184,14 +194,22 @@ def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
     return lambda left: method(left, right) if isinstance(left, str) else None
 
 
+def takes_types(leaf: Comparison) -> bool:
+    """Return whether the result of a comparison is unknown for values of some types.
+
+    The result of ``=`` and ``IN`` is known for all types.
+    """
+    return leaf.operator not in ("=", "!=", "IN", "NOT IN")
+
+
 def constant_of(node: Constant | Items) -> Any:
-    """Return the right-hand value of a comparison. A list in the text is returned as a tuple."""
+    """Return the value on the right side of a comparison. A list literal is returned as a tuple."""
     return tuple(item.value for item in node.items) if isinstance(node, Items) else node.value
 
 
 def is_of_empty_list(leaf: Comparison) -> bool:
-    """Return whether ``leaf`` tests membership in an empty list. Its result is then the same for every value, including null."""
-    if leaf.operator not in ("IN", "NOT IN") or isinstance(leaf.right, Variable):
+    """Return whether ``leaf`` tests membership in an empty list. The result of such a test is the same for every value, including null."""
+    if leaf.operator not in ("IN", "NOT IN") or not isinstance(leaf.right, Constant | Items):
         return False
     right = constant_of(leaf.right)
     return isinstance(right, list | tuple) and not right
@@ -204,7 +222,7 @@ def members_of(values: Iterable[Any]) -> Members:
 
 
 def pattern_of(text: str) -> Pattern:
-    """Return a function that tests whether a string contains the pattern ``text``.
+    """Return a function that tests whether the pattern ``text`` matches anywhere in a string.
 
     Raises ``ConditionError`` for an invalid pattern.
     """
@@ -222,7 +240,7 @@ def pattern_of(text: str) -> Pattern:
         why = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else "not text"
         raise ConditionError(
             f"{text[:80]!r} is not a pattern: {why}",
-            hint="patterns are RE2's: no look-around and no back-references",
+            hint="patterns use RE2 syntax, without look-around or back-references",
         ) from None
     # The search is over bytes, because positions are not needed. A lone surrogate matches nothing.
     return lambda value: search(value.encode("utf-8", "surrogatepass")) is not None

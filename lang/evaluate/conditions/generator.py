@@ -1,19 +1,22 @@
-"""The code generator: a condition becomes Python code with the same results as the interpreter, some twenty times as fast.
+"""Code generator: compiles a condition into Python code with the same results as the interpreter, about twenty times as fast.
 
-Each condition is generated in two forms, "is true" and "is false". NOT swaps the two forms, so the code needs no third truth
-value. Names, constants and patterns are passed in the code's namespace; the text of the code contains only words of this
-module. A comparison has a fast path for common types (text with text, number with number). For other types the code calls
-the interpreter's test, after ``plain`` has converted the value to JSON.
+Each condition is generated in two forms, "is true" and "is false". NOT exchanges the two forms. Therefore the code needs no third truth
+value. Names, constants and patterns are passed in the code's namespace; the code contains only text from this module. A comparison has a
+fast path for common types (text with text, number with number). For other types the code calls the interpreter's test, after ``plain`` has
+converted the value to JSON.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from ...trees.conditions import And, Comparison, Condition, Field, Length, Not, NullTest, Variable
-from .comparison import DEEPEST, constant_of, is_null, is_of_empty_list, members_of, pattern_of, too_deep
-from .interpreter import Bound, Unbound, item_value, leaf_test, simplified, united
+from ...trees.conditions import And, Comparison, Condition, Constant, Field, Increasing, Items, Not, NullTest, Value
+from .comparison import DEEPEST, constant_of, is_null, is_of_empty_list, members_of, pattern_of, prepared, too_deep
+from .interpreter import check_bound, is_increasing, leaf_test, simplified, united
+from .value_generator import Reader, compiled_test, compiled_value, computed, of_item
+
+Leaf: TypeAlias = Comparison | NullTest | Increasing
 
 # A condition compiled for repeated evaluation.
 
@@ -22,8 +25,8 @@ from .interpreter import Bound, Unbound, item_value, leaf_test, simplified, unit
 class Predicate:
     """A condition, compiled for rows of ``arity`` values. ``made`` is "code", or "closures" if the condition is too large.
 
-    ``holds`` and a call of the predicate take the values of a row as arguments. ``select`` takes rows and returns the rows for
-    which the condition is true. A row is a tuple, or the value itself if the arity is 1.
+    The arguments of ``holds``, and of a call of the predicate, are the values of a row. ``select`` returns those of the given
+    rows for which the condition is true. A row is a tuple, or the value itself if the arity is 1.
     """
 
     arity: int
@@ -38,35 +41,7 @@ class Predicate:
 
 
 _WIDEST, _DEEPEST_CODE = 1000, 40
-"""Maximum number of comparisons and of levels in generated code. Above these limits compiling takes too long, or fails."""
-
-
-@frozen
-class Reader:
-    """How generated code reads a field from a row: it uses the row's values at the indices ``arguments``.
-
-    With a ``function``, the field is the result of the function. With a ``key``, the row's value is a mapping and the field is the
-    value under the key (None if missing). With neither, the field is the row's value itself. For a field with a quantifier the
-    reader gives an iterable of values.
-    """
-
-    arguments: tuple[int, ...] = (0,)
-    key: str | None = None
-    function: Callable[..., Any] | None = None
-
-    def read(self, *row: Any) -> Any:
-        """Return the value that the generated code would read."""
-        values = [row[at] for at in self.arguments]
-        if self.function is not None:
-            return self.function(*values)
-        return values[0] if self.key is None else values[0].get(self.key)
-
-
-def of_item(at: Field) -> Reader:
-    """Return the reader of a field in an item, as used by ``matches``."""
-    if at.quantifier is None and len(at.path) == 1:
-        return Reader(key=at.path[0])
-    return Reader(function=lambda item: item_value(item, at))
+"""Maximum numbers of comparisons and of nested levels in generated code. Compiling larger code takes too long, or fails."""
 
 
 def compiled(
@@ -78,8 +53,8 @@ def compiled(
 ) -> Predicate:
     """Return ``condition`` as a predicate over rows of ``arity`` values. By default a row is a single item.
 
-    ``readers`` returns the reader of a field; ``plain`` converts values that are not JSON. Raises ``Unbound`` for a variable, and
-    ``ConditionError`` for an invalid pattern and for a condition that is nested more than 200 levels deep.
+    ``readers`` returns the reader of a field; ``plain`` converts values that are not JSON. Raises ``Unbound`` for a variable. Raises
+    ``ConditionError`` for an invalid pattern, and for a condition that is nested more than 200 levels deep.
     """
     condition = simplified(condition)
     width, depth = _size(condition, 0)
@@ -89,10 +64,10 @@ def compiled(
 
 
 def _size(condition: Condition, depth: int) -> tuple[int, int]:
-    """Return the number of comparisons and levels."""
+    """Return the number of comparisons and the nesting depth of a condition."""
     if depth > DEEPEST:
         raise too_deep("the condition")
-    if isinstance(condition, Comparison | NullTest):
+    if isinstance(condition, Leaf):
         return 1, depth
     operands = (condition.operand,) if isinstance(condition, Not) else condition.operands
     sizes = [_size(operand, depth + 1) for operand in operands]
@@ -102,7 +77,7 @@ def _size(condition: Condition, depth: int) -> tuple[int, int]:
 def _closures(
     condition: Condition, readers: Callable[[Field], Reader], arity: int, plain: Callable[[Any], Any]
 ) -> Predicate:
-    answer = _closure(condition, readers, plain)
+    answer = _closure(condition, readers, plain, arity)
 
     def select(rows: Iterable[Any]) -> list[Any]:
         if arity == 1:
@@ -113,48 +88,107 @@ def _closures(
 
 
 def _closure(
-    condition: Condition, readers: Callable[[Field], Reader], plain: Callable[[Any], Any]
+    condition: Condition, readers: Callable[[Field], Reader], plain: Callable[[Any], Any], arity: int
 ) -> Callable[[Any], bool | None]:
     if isinstance(condition, Not):
-        inner = _closure(condition.operand, readers, plain)
+        inner = _closure(condition.operand, readers, plain, arity)
 
         def negation(row: Any) -> bool | None:
             answer = inner(row)
             return None if answer is None else not answer
 
         return negation
-    if isinstance(condition, Comparison | NullTest):
-        at, test = _field(condition), leaf_test(condition)
-        if isinstance(at, Bound):
-            answer = test(at.value)
-            return lambda row: answer
-        read, quantifier = readers(at).read, at.quantifier
-        if quantifier is None:
-            return lambda row: test(plain(read(*row)))
-        found = quantifier != "all"
-
-        def quantified(row: Any) -> bool | None:
-            answer = united((test(plain(value)) for value in read(*row)), found)
-            return answer if quantifier != "none" or answer is None else not answer
-
-        return quantified
-    operands = [_closure(operand, readers, plain) for operand in condition.operands]
+    if isinstance(condition, Leaf):
+        return _leaf_closure(condition, readers, plain, arity)
+    operands = [_closure(operand, readers, plain, arity) for operand in condition.operands]
     decisive = not isinstance(condition, And)
     return lambda row: united((operand(row) for operand in operands), decisive)
 
 
-def _field(leaf: Comparison | NullTest) -> Field:
-    if isinstance(leaf.left, Length):
-        raise Unbound(leaf.left.variable)
-    if isinstance(leaf.left, Variable):
-        raise Unbound(leaf.left)
-    return leaf.left
+def _leaf_closure(
+    leaf: Leaf, readers: Callable[[Field], Reader], plain: Callable[[Any], Any], arity: int
+) -> Callable[[Any], bool | None]:
+    if isinstance(leaf, Increasing):
+        read_all = _elements(leaf, readers)
+        return lambda row: is_increasing(plain(value) for value in read_all(*row))
+    check_bound(leaf)
+    left = leaf.left
+    if isinstance(left, Field) and _is_fixed(leaf):
+        test, read = leaf_test(leaf), readers(left).read
+        if left.quantifier is None:
+            return lambda row: test(plain(read(*row)))
+        return lambda row: _quantified(left, test, (plain(value) for value in read(*row)))
+    if isinstance(left, Field) and left.quantifier is not None:
+        test_row = _quantified_test(leaf, readers, plain, arity)
+        return lambda row: test_row(*row)
+    if isinstance(left, Constant) and _is_fixed(leaf):
+        answer = leaf_test(leaf)(left.value)
+        return lambda row: answer
+    test_row = compiled_test(leaf, readers, _tests_of(readers, plain, arity), arity=arity, plain=plain)
+    return lambda row: test_row(*row)
+
+
+def _is_fixed(leaf: Comparison | NullTest) -> bool:
+    """Return whether the right side of a leaf is a constant."""
+    return isinstance(leaf, NullTest) or isinstance(leaf.right, Constant | Items)
+
+
+def _elements(leaf: Increasing, readers: Callable[[Field], Reader]) -> Callable[..., Iterable[Any]]:
+    return readers(evolve(leaf.field, quantifier="all")).read
+
+
+def _quantified(at: Field, test: Callable[[Any], bool | None], values: Iterable[Any]) -> bool | None:
+    answer = united(map(test, values), at.quantifier != "all")
+    return answer if at.quantifier != "none" or answer is None else not answer
+
+
+def _quantified_test(
+    leaf: Comparison | NullTest, readers: Callable[[Field], Reader], plain: Callable[[Any], Any], arity: int
+) -> Callable[..., bool | None]:
+    """Return the test that compares a quantified field with a computed value. The value is computed once for each row."""
+    at = leaf.left
+    assert isinstance(at, Field) and isinstance(leaf, Comparison)  # noqa: S101  # a null test has no right side
+    read, right, operator, holds = readers(at).read, leaf.right, leaf.operator, _tests_of(readers, plain, arity)
+
+    def test(*row: Any) -> bool | None:
+        other = computed(right, readers, holds, plain, row, lenient=True)  # type: ignore[arg-type]  # no list
+        return _quantified(at, prepared(operator, other), (plain(value) for value in read(*row)))
+
+    return test
+
+
+def _tests_of(
+    readers: Callable[[Field], Reader], plain: Callable[[Any], Any], arity: int
+) -> Callable[[Condition], Callable[..., bool | None]]:
+    """Return a function that compiles the condition of a call of ``if``."""
+
+    def holds(condition: Condition) -> Callable[..., bool | None]:
+        answer = _closure(simplified(condition), readers, plain, arity)
+        return lambda *row: answer(row)
+
+    return holds
+
+
+def value_function(
+    value: Value,
+    readers: Callable[[Field], Reader] = of_item,
+    *,
+    arity: int = 1,
+    plain: Callable[[Any], Any] = lambda value: value,
+    lenient: bool = False,
+) -> Callable[..., Any]:
+    """Return ``value`` as a function of a row; by default a row is a single item. See ``compiled``.
+
+    The function raises ``Mismatch`` for a value that an operator or a function does not support. If ``lenient`` is true, the
+    result is null instead, and the mismatch is counted. Raises ``ConditionError`` for an unknown function or a variable.
+    """
+    return compiled_value(value, readers, _tests_of(readers, plain, arity), arity=arity, plain=plain, lenient=lenient)
 
 
 def _code(
     condition: Condition, readers: Callable[[Field], Reader], arity: int, plain: Callable[[Any], Any]
 ) -> Predicate:
-    writer = _Writer(readers, plain)
+    writer = _Writer(readers, plain, arity)
     true = writer.write(condition, True)
     false = writer.write(condition, False)
     row = ", ".join(f"a{at}" for at in range(arity))
@@ -164,9 +198,20 @@ def _code(
         f"def answer({row}):\n return True if {true} else False if {false} else None\n"
     )
     space = dict(writer.space)
-    # The text contains only words of this module; every name and value of the condition is in `space`.
+    # The code contains only text from this module; every name and value of the condition is in `space`.
     exec(compile(text, "<condition>", "exec"), space)  # noqa: S102
     return Predicate(arity, "code", space["holds"], space["select"], space["answer"])
+
+
+def _computes(condition: Condition) -> bool:
+    """Return whether a condition contains a test that is not the comparison of a field with a constant."""
+    if isinstance(condition, Not):
+        return _computes(condition.operand)
+    if isinstance(condition, Increasing):
+        return False
+    if isinstance(condition, Leaf):
+        return not _is_fixed(condition) or not isinstance(condition.left, Field | Constant)
+    return any(map(_computes, condition.operands))
 
 
 @frozen
@@ -175,28 +220,40 @@ class _Writer:
 
     readers: Callable[[Field], Reader]
     plain: Callable[[Any], Any]
+    arity: int
     space: dict[str, Any] = field(factory=lambda: {"__builtins__": {}, "str": str, "int": int, "float": float,
                                                    "any": any, "all": all, "map": map})  # fmt: skip
 
+    @property
+    def row(self) -> str:
+        """The parameters of a function of a row."""
+        return ", ".join(f"a{at}" for at in range(self.arity))
+
     def keep(self, value: Any) -> str:
-        """Put ``value`` into the namespace and return the name it gets there."""
+        """Add ``value`` to the namespace under a new name, and return this name."""
         name = f"c{len(self.space)}"
         self.space[name] = value
         return name
 
     def write(self, condition: Condition, wanted: bool) -> str:
-        """Return the Python expression that is true exactly if ``condition`` has the truth value ``wanted``."""
+        """Return the Python expression that is true if and only if ``condition`` has the truth value ``wanted``."""
         if isinstance(condition, Not):
             return self.write(condition.operand, not wanted)
-        if isinstance(condition, Comparison | NullTest):
+        if isinstance(condition, Leaf):
             return self.leaf(condition, wanted)
         word = " and " if isinstance(condition, And) is wanted else " or "
-        return "(" + word.join([self.write(operand, wanted) for operand in condition.operands]) + ")"
+        # Tests of computed values come last, as in a search by columns. Therefore, both compute these values for the same rows.
+        operands = sorted(condition.operands, key=_computes)
+        return "(" + word.join([self.write(operand, wanted) for operand in operands]) + ")"
 
-    def leaf(self, leaf: Comparison | NullTest, wanted: bool) -> str:
+    def leaf(self, leaf: Leaf, wanted: bool) -> str:
         """Return the Python expression for a comparison or a test for null."""
-        at, test, plain = _field(leaf), leaf_test(leaf), self.plain
-        if isinstance(at, Bound):
+        if not isinstance(leaf, Increasing):
+            check_bound(leaf)
+        if isinstance(leaf, Increasing) or not _is_fixed(leaf) or not isinstance(leaf.left, Field | Constant):
+            return f"({self.keep(self.row_test(leaf))}({self.row}) is {wanted})"
+        at, test, plain = leaf.left, leaf_test(leaf), self.plain
+        if isinstance(at, Constant):
             return str(test(at.value) is wanted)
         read = self.read(self.readers(at))
         if at.quantifier is not None:
@@ -217,6 +274,14 @@ class _Writer:
             return f"((v := {read}) is not None and {slow}(v))"
         return f"({quick} if {kinds.format(read)} else v is not None and {slow}(v))"
 
+    def row_test(self, leaf: Leaf) -> Callable[..., bool | None]:
+        """Return the function of a row for a leaf that compares computed values."""
+        if isinstance(leaf, Increasing) or (isinstance(leaf.left, Field) and leaf.left.quantifier is not None):
+            answer = _leaf_closure(leaf, self.readers, self.plain, self.arity)
+            return lambda *row: answer(row)
+        holds = _tests_of(self.readers, self.plain, self.arity)
+        return compiled_test(leaf, self.readers, holds, arity=self.arity, plain=self.plain)
+
     def read(self, reader: Reader) -> str:
         """Return the Python expression that reads a field."""
         arguments = [f"a{at}" for at in reader.arguments]
@@ -225,8 +290,11 @@ class _Writer:
         return arguments[0] if reader.key is None else f"{arguments[0]}.get({self.keep(reader.key)})"
 
     def quick(self, leaf: Comparison, wanted: bool) -> tuple[str, str]:
-        """Return the type test of the fast path, and its expression for a value ``v``; ("", "") without a fast path."""
-        assert not isinstance(leaf.right, Variable)  # noqa: S101  # leaf_test has raised
+        """Return two Python expressions for a value ``v``: the type test of the fast path, and the test itself.
+
+        Without a fast path, both are "".
+        """
+        assert isinstance(leaf.right, Constant | Items)  # noqa: S101  # other right sides have a function of the row
         right, operator = constant_of(leaf.right), leaf.operator
         if operator in ("IN", "NOT IN"):
             if not isinstance(right, tuple | list):

@@ -1,49 +1,49 @@
-"""The interpreter: it evaluates a condition by walking its tree. It is slow and simple; generated code must give its results."""
+"""Interpreter that evaluates a condition by walking its tree.
+
+The interpreter is slow and simple; generated code must give the same results.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
-from attrs import frozen
 
+from ...trees import walk
 from ...trees.conditions import (
     And,
+    Binary,
+    Call,
     Comparison,
     Condition,
     Constant,
     Field,
+    Increasing,
     Items,
     Length,
+    Negative,
     Not,
     NullTest,
     Operator,
     Or,
+    Value,
     Variable,
 )
-from .comparison import DEEPEST, ConditionError, constant_of, is_null, length, look_up, prepared, too_deep
+from .comparison import DEEPEST, ConditionError, compare, constant_of, is_null, length, look_up, prepared, too_deep
+from .values import compute
 
 # Binding of variables to values. A bound value is never parsed as text.
 
 
 class Unbound(ConditionError):
-    """A variable has no value. ``variable`` is its node, with its place in the text."""
+    """A variable has no value. ``variable`` is the node of the variable, with its position in the text."""
 
     def __init__(self, variable: Variable) -> None:
-        super().__init__(
-            f"the variable {variable.name} has no value", hint="bind it by AS in a command before this one"
-        )
+        super().__init__(f"the variable {variable.name} has no value", hint="bind it with AS in an earlier command")
         self.variable = variable
 
 
-@frozen
-class Bound(Field):
-    """The left side of a comparison after a variable was bound: a value instead of a field (``path`` is empty)."""
-
-    value: Any = None
-
-
 def bind(condition: Condition, values: Mapping[str, Any]) -> Condition:
-    """Return ``condition`` with its variables replaced: by a ``Constant`` on the right, by a ``Bound`` on the left.
+    """Return ``condition`` with its variables replaced by constants.
 
     ``values`` maps names to plain JSON values. A path to a missing part gives null. Raises ``Unbound`` for a variable missing in
     ``values``, and ``ConditionError`` for a condition that is nested more than 200 levels deep.
@@ -51,39 +51,40 @@ def bind(condition: Condition, values: Mapping[str, Any]) -> Condition:
     return _bind(condition, values, 0)
 
 
-def _bind(condition: Condition, values: Mapping[str, Any], depth: int) -> Condition:
+def bind_value(value: Value, values: Mapping[str, Any]) -> Value:
+    """Return ``value`` with its variables replaced by constants. Raises the same errors as ``bind``."""
+    return _bind(value, values, 0)
+
+
+_NodeT = TypeVar("_NodeT", bound=Any)
+
+
+def _bind(node: _NodeT, values: Mapping[str, Any], depth: int) -> _NodeT:
+    """Return a condition or a value with its variables replaced. If it has no variables, return the same object."""
     if depth > DEEPEST:
         raise too_deep("the condition")
-    if isinstance(condition, Not):
-        operand = _bind(condition.operand, values, depth + 1)
-        return condition if operand is condition.operand else attrs.evolve(condition, operand=operand)
-    if isinstance(condition, And | Or):
-        operands = tuple(_bind(operand, values, depth + 1) for operand in condition.operands)
-        if all(new is old for new, old in zip(operands, condition.operands, strict=True)):
-            return condition
-        return attrs.evolve(condition, operands=operands)
-    left = _left(condition.left, values)
-    if isinstance(condition, NullTest):
-        return condition if left is condition.left else attrs.evolve(condition, left=left)
-    right = _right(condition.right, values)
-    if left is condition.left and right is condition.right:
-        return condition
-    return attrs.evolve(condition, left=left, right=right)
+    if isinstance(node, Variable):
+        found = _value(node, values)
+        return Constant(tuple(found) if isinstance(found, list) else found, span=node.span)  # type: ignore[return-value]
+    if isinstance(node, Length) and isinstance(node.operand, Variable):
+        return Constant(length(_value(node.operand, values)), span=node.span)  # type: ignore[return-value]
+    changed: dict[str, Any] = {}
+    for name in _OPERANDS.get(type(node), ()):
+        old = getattr(node, name)
+        if isinstance(old, tuple):
+            new: Any = tuple(_bind(each, values, depth + 1) for each in old)
+            if any(one is not other for one, other in zip(new, old, strict=True)):
+                changed[name] = new
+        elif (new := _bind(old, values, depth + 1)) is not old:
+            changed[name] = new
+    return attrs.evolve(node, **changed) if changed else node
 
 
-def _left(left: Field | Variable | Length, values: Mapping[str, Any]) -> Field:
-    if isinstance(left, Variable):
-        return Bound((), value=_value(left, values), span=left.span)
-    if isinstance(left, Length):
-        return Bound((), value=length(_value(left.variable, values)), span=left.span)
-    return left
-
-
-def _right(right: Constant | Items | Variable, values: Mapping[str, Any]) -> Constant | Items:
-    if not isinstance(right, Variable):
-        return right
-    value = _value(right, values)
-    return Constant(tuple(value) if isinstance(value, list) else value, span=right.span)
+_OPERANDS: Final[Mapping[type, tuple[str, ...]]] = {
+    And: ("operands",), Or: ("operands",), Not: ("operand",), Comparison: ("left", "right"), NullTest: ("left",),
+    Length: ("operand",), Negative: ("operand",), Binary: ("left", "right"), Call: ("arguments",),
+}  # fmt: skip
+"""Maps each class of nodes to the attributes that contain conditions or values."""
 
 
 def _value(variable: Variable, values: Mapping[str, Any]) -> Any:
@@ -96,11 +97,11 @@ Resolve = Callable[[Field], Any]
 
 
 def evaluate(condition: Condition, resolve: Resolve) -> bool | None:
-    """Return whether ``condition`` is true, false or unknown (None), by Kleene's logic.
+    """Return whether ``condition`` is true, false or unknown (None) in Kleene's three-valued logic.
 
-    ``resolve`` returns the value of a field, or None if the field is missing; for a field with a quantifier it returns the values
-    of all nodes or edges in its range. Raises ``Unbound`` for a variable (see ``bind``), and ``ConditionError`` for an invalid
-    pattern and for a condition that is nested more than 200 levels deep.
+    ``resolve`` returns the value of a field, or None if the field is missing. For a field with a quantifier, it returns the values of all
+    nodes or edges that the quantifier ranges over. Raises ``Unbound`` for a variable (see ``bind``). Raises ``ConditionError`` for an
+    invalid pattern, and for a condition that is nested more than 200 levels deep.
     """
     return _evaluate(condition, resolve, 0)
 
@@ -114,7 +115,7 @@ def item_value(item: Mapping[str, Any], field: Field) -> Any:
     """Return the value of ``field`` in an item.
 
     With a quantifier, ``node.x`` and ``edge.x`` range over the lists ``nodes`` and ``edges`` of a path. A path stores only the ids
-    of its nodes: ``node.id``, ``source.id`` and ``target.id`` are known, other attributes are null.
+    of its nodes, so ``node.id``, ``source.id`` and ``target.id`` are known and other attributes are null.
     """
     if field.quantifier is None:
         found = look_up(item, field.path)
@@ -139,7 +140,7 @@ def _evaluate(condition: Condition, resolve: Resolve, depth: int) -> bool | None
     if isinstance(condition, Not):
         answer = _evaluate(condition.operand, resolve, depth + 1)
         return None if answer is None else not answer
-    if isinstance(condition, Comparison | NullTest):
+    if isinstance(condition, Comparison | NullTest | Increasing):
         return _leaf(condition, resolve)
     decisive = not isinstance(condition, And)
     answers = (_evaluate(operand, resolve, depth + 1) for operand in condition.operands)
@@ -147,7 +148,10 @@ def _evaluate(condition: Condition, resolve: Resolve, depth: int) -> bool | None
 
 
 def united(answers: Iterable[bool | None], decisive: bool) -> bool | None:
-    """Return ``decisive`` if an answer equals it; else unknown if an answer is unknown; else the opposite of ``decisive``."""
+    """If one of the answers is ``decisive``, return it.
+
+    Otherwise return unknown (None) if one of them is unknown, else ``not decisive``.
+    """
     unknown = False
     for answer in answers:
         if answer is decisive:
@@ -156,40 +160,69 @@ def united(answers: Iterable[bool | None], decisive: bool) -> bool | None:
     return None if unknown else not decisive
 
 
-def _leaf(leaf: Comparison | NullTest, resolve: Resolve) -> bool | None:
-    left = leaf.left
-    if isinstance(left, Length):
-        raise Unbound(left.variable)
-    if isinstance(left, Variable):
-        raise Unbound(left)
-    test = leaf_test(leaf)
-    value = left.value if isinstance(left, Bound) else resolve(left)
-    if left.quantifier is None:
-        return test(value)
-    answer = united(map(test, value), left.quantifier != "all")
+def _leaf(leaf: Comparison | NullTest | Increasing, resolve: Resolve) -> bool | None:
+    if isinstance(leaf, Increasing):
+        return is_increasing(resolve(attrs.evolve(leaf.field, quantifier="all")))
+    check_bound(leaf)
+
+    def computed(value: Value) -> Any:
+        return compute(value, resolve, lambda condition: _evaluate(condition, resolve, 0), lenient=True)
+
+    left, test = leaf.left, None
+    if isinstance(leaf, NullTest) or isinstance(leaf.right, Constant | Items):
+        test = leaf_test(leaf)
+    else:
+        test = prepared(leaf.operator, computed(leaf.right))
+    if not isinstance(left, Field) or left.quantifier is None:
+        return test(computed(left))
+    answer = united(map(test, resolve(left)), left.quantifier != "all")
     return answer if left.quantifier != "none" or answer is None else not answer
 
 
+def is_increasing(values: Iterable[Any]) -> bool:
+    """Return whether the values increase: no value is null or less than the previous value.
+
+    Values that can't be ordered do not increase.
+    """
+    before: Any = None
+    for value in values:
+        if is_null(value) or (before is not None and compare(before, "<=", value) is not True):
+            return False
+        before = value
+    return True
+
+
+def check_bound(leaf: Comparison | NullTest) -> None:
+    """Raise ``Unbound`` if a variable in the leaf was not replaced by its value."""
+    sides = (leaf.left,) if isinstance(leaf, NullTest) else (leaf.left, leaf.right)
+    if all(isinstance(side, Field | Constant | Items) for side in sides):
+        return
+    for side in sides:
+        for node in walk(side):
+            if isinstance(node, Variable):
+                raise Unbound(node)
+
+
 def leaf_test(leaf: Comparison | NullTest) -> Callable[[Any], bool | None]:
-    """Return a function that tests one value as ``leaf`` does. Raises ``Unbound`` for a variable on the right."""
+    """Return a function that tests a value in the same way as ``leaf``. The right side of ``leaf`` must be constant. Raises ``Unbound``."""
+    check_bound(leaf)
     if isinstance(leaf, NullTest):
         negated = leaf.negated
         return lambda value: is_null(value) is not negated
-    if isinstance(leaf.right, Variable):
-        raise Unbound(leaf.right)
+    assert isinstance(leaf.right, Constant | Items)  # noqa: S101  # the callers handle computed right sides
     return prepared(leaf.operator, constant_of(leaf.right))
 
 
-# Simplification of conditions without a change of meaning, for long lists of alternatives that programs write.
+# Simplification that keeps the meaning of a condition, for generated conditions with long lists of alternatives.
 
 _EITHER: Final[tuple[Operator, Operator]] = ("=", "IN")
 _NEITHER: Final[tuple[Operator, Operator]] = ("!=", "NOT IN")
 
 
 def simplified(condition: Condition) -> Condition:
-    """Return ``condition`` with ``a = 1 OR a = 2`` as ``a IN (1, 2)`` and ``a != 1 AND a != 2`` as ``a NOT IN (1, 2)``.
+    """Rewrite ``a = 1 OR a = 2`` to ``a IN (1, 2)`` and ``a != 1 AND a != 2`` to ``a NOT IN (1, 2)`` in ``condition``.
 
-    The result is equivalent in three-valued logic. The joined comparison takes the place of the first of its operands. Raises
+    The result is equivalent in three-valued logic. The new comparison replaces the first of the joined comparisons. Raises
     ``ConditionError`` for a condition that is nested more than 200 levels deep.
     """
     return _simplified(condition, 0)
@@ -201,7 +234,7 @@ def _simplified(condition: Condition, depth: int) -> Condition:
     if isinstance(condition, Not):
         inner = _simplified(condition.operand, depth + 1)
         return condition if inner is condition.operand else attrs.evolve(condition, operand=inner)
-    if isinstance(condition, Comparison | NullTest):
+    if isinstance(condition, Comparison | NullTest | Increasing):
         return condition
     operands = tuple(_simplified(operand, depth + 1) for operand in condition.operands)
     operands = _joined(operands, isinstance(condition, Or))
@@ -236,9 +269,8 @@ def _joined(operands: tuple[Condition, ...], either: bool) -> tuple[Condition, .
 
 
 def _path(operand: Condition, operator: Operator) -> tuple[str, ...] | None:
-    """Return the path of the field if ``operand`` compares a field with one value by ``operator``, else None."""
+    """If ``operand`` compares a field with one value, and the operator is ``operator``, return the path of the field; otherwise None."""
     if not isinstance(operand, Comparison) or operand.operator != operator or not isinstance(operand.right, Constant):
         return None
     left = operand.left
-    plain = isinstance(left, Field) and not isinstance(left, Bound) and left.quantifier is None
-    return left.path if plain and isinstance(left, Field) else None
+    return left.path if isinstance(left, Field) and left.quantifier is None else None

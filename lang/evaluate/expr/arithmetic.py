@@ -1,7 +1,7 @@
-"""The operators on numbers, and ``+`` and ``*`` on strings and lists.
+"""Operators on numbers, and ``+`` and ``*`` on strings and lists.
 
-Each operator is a function ``(meter, left, right)`` that raises ``ExprError``. Every result is finite and every integer is
-within the bit limit. An overflow is an error at the place where it occurs, so that ``max`` or a comparison can't hide it.
+Each operator is a function ``(meter, left, right)`` that raises ``ExprError``. Every result is finite and every integer is within the bit
+limit. An overflow is an error at the place where it occurs, because otherwise ``max`` or a comparison could hide it.
 """
 
 import math
@@ -33,7 +33,7 @@ _INFINITE = float("inf")
 
 
 def number(value: Any, what: str) -> Any:
-    """Return ``value`` if it is a number, else raise ``ExprError``; ``what`` begins the message, as in "round takes a number"."""
+    """Return ``value`` if it is a number, else raise ``ExprError``. The message begins with ``what``, as in "round takes a number"."""
     if value.__class__ in NUMBERS or kind(value) == "number":
         return value
     raise ExprError(
@@ -62,7 +62,7 @@ def subtract(meter: Meter, left: Any, right: Any) -> Any:
 
 
 def multiply(meter: Meter, left: Any, right: Any) -> Any:
-    """Return ``left * right`` for two numbers, or for a string or list and the number of its repetitions."""
+    """Return ``left * right``. The operands are two numbers, or a string or list and the number of times to repeat it."""
     if left.__class__ in NUMBERS and right.__class__ in NUMBERS:
         return _number(meter, "*", operator.mul, left, right)
     for value, times in ((left, right), (right, left)):
@@ -94,7 +94,7 @@ def remainder(meter: Meter, left: Any, right: Any) -> Any:
 
 
 def power(meter: Meter, left: Any, right: Any) -> Any:
-    """Return ``left ** right``. The result is an integer if both are integers and ``right`` is not negative."""
+    """Return ``left ** right``. The result is an integer if both operands are integers and ``right`` is not negative."""
     whole = isinstance(left, int) and isinstance(right, int) and kind(left) == kind(right) == "number"
     # The size is checked before the power is computed: a number of n + 1 bits to the power k has more than n * k bits.
     if whole and right > 0 and (abs(left).bit_length() - 1) * right > meter.limits.bits:
@@ -159,7 +159,7 @@ def _failed(kind: Kind, message: str, sign: str, left: Any, right: Any) -> ExprE
 # Numeric functions: rounding, roots, logarithms, sums. Each has the form ``(meter, value, ...)`` and raises ``ExprError``.
 
 _MOST_DIGITS = 400
-"""A number of digits that exceeds the digits of any float before or after the decimal point."""
+"""A number of digits that is larger than that of any float, before or after the decimal point."""
 
 
 def absolute(meter: Meter, value: Any) -> Any:
@@ -228,7 +228,7 @@ def square_root(meter: Meter, value: Any) -> float:
 
 
 def logarithm_to(name: str, function: Callable[[Any], float]) -> Callable[[Meter, Any], float]:
-    """Return the function of expressions called ``name``, a logarithm with a fixed base."""
+    """Return the expression function ``name``, a logarithm with a fixed base."""
 
     def log(meter: Meter, value: Any) -> float:
         return _logarithm(name, function, number(value, f"{name} takes a number"))
@@ -256,7 +256,10 @@ def _logarithm(name: str, function: Callable[[Any], float], value: Any) -> float
 
 
 def total(meter: Meter, values: Any, *start: Any) -> Any:
-    """Return the sum of numbers: exact for integers, exactly rounded with floats. It does not depend on the order of the numbers."""
+    """Return the sum of numbers, exact for integers and correctly rounded for floats.
+
+    The sum does not depend on the order of the numbers.
+    """
     taken = elements_of(meter, values, "sum")
     if start:
         taken = [*taken, number(start[0], "sum starts from a number")]

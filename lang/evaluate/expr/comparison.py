@@ -1,4 +1,4 @@
-"""Comparison of values: equality, order, and access to parts. True is not 1, 1 equals 1.0, nested nulls are equal."""
+"""Equality and order of values, and access to their parts. True is not 1, 1 equals 1.0, and nested nulls are equal."""
 
 import math
 import operator
@@ -24,11 +24,11 @@ from .values import (
 )
 
 _PLAIN = frozenset({str, int, float, type(None)})
-"""Python classes whose values Python compares with each other in the same way as the language."""
+"""Python classes whose values Python compares with each other in the same way as expressions do."""
 _LONG = 8
 """Minimum length of a list for which it is faster to check the classes of all elements first."""
 _LARGE = 1 << 60
-"""Smallest integer whose Python hash can be made to collide on purpose. The keys of such integers hold their digits as a string."""
+"""Integers from this one on can be chosen so that their Python hashes collide. Their keys contain the digits as a string."""
 
 
 def equal(meter: Meter, left: Any, right: Any, depth: int = 0) -> bool:
@@ -80,14 +80,13 @@ def _same_list(meter: Meter, left: Sequence[Any], right: Sequence[Any], depth: i
 def contains(meter: Meter, value: Any, item: Any) -> bool:
     """Return ``item in value``: whether ``item`` is an element of a list or set, a key of an object, or a part of a string.
 
-    Neither argument may be null. Raises ``ExprError`` for a value that can't contain anything, and if ``value`` is a string but
-    ``item`` is not.
+    Neither argument may be null. Raises ``ExprError`` if ``value`` can't contain anything, or if it is a string and ``item`` is not.
     """
     found = kind(value)
     if found == "text":
         if kind(item) != "text":
-            raise ExprError("type", f"can't look for {a(item)} in a text: {short_json(item)} in {short_json(value)}")
-        meter.characters(2 * (len(value) + len(item)))  # searching a text takes longer than reading it
+            raise ExprError("type", f"can't look for {a(item)} in a string: {short_json(item)} in {short_json(value)}")
+        meter.characters(2 * (len(value) + len(item)))  # searching a string takes longer than reading it
         return item in value
     if found == "list":
         if not _is_plain(item):
@@ -102,7 +101,10 @@ def contains(meter: Meter, value: Any, item: Any) -> bool:
 
 
 def _is_plain(item: Any) -> bool:
-    """Return whether Python's own ``in`` and ``count`` are correct for ``item``. They are wrong for 0 and 1, which match booleans."""
+    """Return whether Python's own ``in`` and ``count`` are correct for ``item``.
+
+    They are wrong for 0 and 1, which Python considers equal to false and true.
+    """
     return item.__class__ is str or (item.__class__ in NUMBERS and item != 0 and item != 1)
 
 
@@ -135,7 +137,7 @@ def count_of(meter: Meter, values: Sequence[Any], item: Any) -> int:
 
 
 def key_of(meter: Meter, value: Any, depth: int = 0) -> Hashable:
-    """Return a key that is the same for two values exactly if they are equal.
+    """Return a key that is the same for two values if and only if they are equal.
 
     Raises ``ExprError`` for an object, a set or a generator.
     """
@@ -175,7 +177,10 @@ def mapping_key(meter: Meter, value: Any) -> Hashable:
 
 
 def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
-    """Return the set of ``values`` in the order of first occurrence. Of 1 and 1.0 it keeps the integer, of 0.0 and -0.0 it keeps 0.0."""
+    """Return the set of ``values`` in the order of first occurrence.
+
+    If several values are equal, only one of them is kept: 1 rather than 1.0, and 0.0 rather than -0.0.
+    """
     meter.make_table(len(values), "a set")
     classes = set(map(type, values))
     if classes == {str}:
@@ -195,7 +200,7 @@ def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
 
 # Order of values: ``< <= > >=``, ``sorted``, ``max`` and ``min``. Numbers are compared with numbers, strings with strings.
 # Results do not depend on the order of a list's elements: among equal elements 1 comes before 1.0, and -0.0 before 0.0.
-# Each comparison is a function ``(meter, left, right)``. If either side is null, the result is false, also for ``==`` and ``!=``.
+# Each comparison is a function ``(meter, left, right)``. If either side is null, the result is false, even for ``==`` and ``!=``.
 # Tests against the literal null are handled separately (see ``interpreter.is_null_literal``).
 
 Holds: TypeAlias = Callable[[Meter, Any, Any], bool]
@@ -247,7 +252,7 @@ def _incomparable(left: Any, right: Any, sign: str) -> ExprError:
     if kind(left) == kind(right):
         return ExprError("type", f"can't order {_PLURALS[kind(left)]}: {operands}")
     hint = (
-        "int(...) or float(...) reads a number from a text" if {kind(left), kind(right)} == {"text", "number"} else ""
+        "int(...) or float(...) reads a number from a string" if {kind(left), kind(right)} == {"text", "number"} else ""
     )
     return ExprError("type", f"can't compare {a(left)} with {a(right)}: {operands}", hint=hint)
 
@@ -271,12 +276,12 @@ def _check_order(meter: Meter, values: Sequence[Any], function: str) -> None:
     for value in values:
         if value is None:
             raise ExprError(
-                "type", f"{function} takes numbers or texts, not null",
+                "type", f"{function} takes numbers or strings, not null",
                 hint="exclude nulls: `... for x in xs if x is not None`",
             )  # fmt: skip
         found = kind(value)
         if found not in ("number", "text"):
-            raise ExprError("type", f"{function} takes numbers or texts, not {a(value)}: {short_json(value)}")
+            raise ExprError("type", f"{function} takes numbers or strings, not {a(value)}: {short_json(value)}")
         if found != kind(first):
             raise ExprError(
                 "type", f"{function} can't compare {a(first)} with {a(value)}: {short_json(first)}, {short_json(value)}"
@@ -300,7 +305,7 @@ def ordered(meter: Meter, values: Any, *, reverse: Any = False) -> list[Any]:
 
 
 def _ties(values: Sequence[Any]) -> bool:
-    """Return whether some of these numbers may be equal but distinct: 1 and 1.0, 0.0 and -0.0."""
+    """Return whether some of these numbers may be equal but not the same, such as 1 and 1.0, or 0.0 and -0.0."""
     classes = set(map(type, values))
     return not classes <= NUMBERS or (float in classes and (int in classes or 0.0 in values))
 
@@ -310,9 +315,9 @@ def _placed(value: int | float) -> tuple[int | float, bool, float]:
 
 
 def extreme_of(pick: Callable[..., Any], best: Any, values: Sequence[Any]) -> Any:
-    """Return the preferred element among the elements equal to ``best``, which is the result of ``max`` or ``min`` over ``values``.
+    """Return the preferred element of those equal to ``best``, which is the result of ``max`` or ``min`` over ``values``.
 
-    An integer is preferred to a float. Of the zeros, 0.0 counts as greater than -0.0.
+    An integer is preferred to a float. The float 0.0 counts as greater than -0.0.
     """
     if not isinstance(best, float) or (best and not _ties(values)):
         return best
@@ -325,9 +330,10 @@ _MISSING = object()
 
 
 def extreme(function: str) -> Callable[..., Any]:
-    """Return the function ``max`` or ``min``, over the elements of one argument or over several arguments.
+    """Return the function ``max`` or ``min``.
 
-    Among equal elements ``extreme_of`` decides; among equal arguments the first is returned.
+    Called with one argument, the function compares the argument's elements; otherwise, it compares the arguments. If elements
+    are equal, ``extreme_of`` chooses one of them; if arguments are equal, the first is returned.
     """
     pick = max if function == "max" else min
 
@@ -362,18 +368,24 @@ _MOST_SUGGESTED = 1_000
 
 
 def known_names_hint(name: Any, known: Iterable[Any]) -> str:
-    """Return a hint with the known name most similar to ``name``, else a hint with all names if they are few, else ""."""
+    """Return a hint with the known name most similar to ``name``.
+
+    If none is similar, the hint lists all names. If there are too many names for this, it is "".
+    """
     names = [each for _, each in zip(range(_MOST_SUGGESTED), known, strict=False) if isinstance(each, str)]
     found = nearest(name, names) if isinstance(name, str) else None
     if found is not None and found != name:
         return f"did you mean `{short_json(found)[1:-1]}`?"
     if not names or len(names) > 12:
         return ""
-    return "there is " + ", ".join(f"`{short_json(each)[1:-1]}`" for each in names)
+    return "known: " + ", ".join(f"`{short_json(each)[1:-1]}`" for each in names)
 
 
 def subscript(meter: Meter, value: Any, index: Any) -> Any:
-    """Return ``value[index]``: the value under a key of an object, or an element of a list or string (negative: from the end)."""
+    """Return ``value[index]``: the value under a key of an object, or an element of a list or string.
+
+    A negative index counts from the end.
+    """
     found = kind(value)
     if found == "object":
         key = mapping_key(meter, index)
@@ -384,7 +396,7 @@ def subscript(meter: Meter, value: Any, index: Any) -> Any:
         raise ExprError("type", f"{a(value)} has no elements: {_subscripted(value, index)}")
     if kind(index) != "number" or not isinstance(index, int):
         wrong = short_json(index) if kind(index) == "number" else a(index)
-        raise ExprError("type", f"an index is a whole number, not {wrong}: {_subscripted(value, index)}")
+        raise ExprError("type", f"an index must be a whole number, not {wrong}: {_subscripted(value, index)}")
     if not -len(value) <= index < len(value):
         part = "character" if found == "text" else "element"
         has = f"has {len(value):,} {part}{'s' if len(value) > 1 else ''}" if len(value) else "is empty"
@@ -397,13 +409,13 @@ def _subscripted(value: Any, index: Any) -> str:
 
 
 def sliced(meter: Meter, value: Any, start: Any, stop: Any, step: Any) -> Any:
-    """Return ``value[start:stop:step]`` of a list or a string. None stands for an omitted part."""
+    """Return ``value[start:stop:step]`` of a list or a string. A part of the slice that is None counts as omitted."""
     found = kind(value)
     if found not in ("list", "text"):
         raise ExprError("type", f"can't take a slice of {a(value)}: {short_json(value)}")
     for part in (start, stop, step):
         if part is not None and (kind(part) != "number" or not isinstance(part, int)):
-            raise ExprError("type", f"the bounds of a slice are whole numbers, not {a(part)}: {short_json(part)}")
+            raise ExprError("type", f"the bounds of a slice must be whole numbers, not {a(part)}: {short_json(part)}")
     if step == 0:
         raise ExprError("value", "the step of a slice can't be 0")
     taken = slice(start, stop, step)
@@ -419,7 +431,8 @@ def got(meter: Meter, value: Any, key: Any, default: Any = None) -> Any:
     """Return the value under ``key`` in the object ``value``, or ``default``."""
     if kind(value) != "object":
         raise ExprError(
-            "type", f".get(...) is for an object, not {a(value)}" + ("" if value is None else f": {short_json(value)}")
+            "type",
+            f".get(...) requires an object, not {a(value)}" + ("" if value is None else f": {short_json(value)}"),
         )
     mapping: Mapping[Any, Any] = value
     return mapping.get(mapping_key(meter, key), default)

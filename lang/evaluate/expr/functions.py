@@ -1,7 +1,7 @@
-"""The functions and methods of expressions, by name. The interpreter and generated code call them with ``(meter, value, ...)``.
+"""The functions and methods of expressions. The interpreter and generated code call each with ``(meter, value, ...)``.
 
-``lang.catalogue.operations`` defines their arguments and keywords. The linter refuses invalid calls; so do ``function`` and
-``method`` below, before a call is evaluated. Functions never modify their arguments.
+``lang.catalogue.operations`` defines their arguments and keywords. The linter reports invalid calls; ``function`` and
+``method`` below reject invalid calls before they are evaluated. Functions never modify their arguments.
 """
 
 import math
@@ -26,6 +26,9 @@ from .arithmetic import (
     total,
 )
 from .comparison import count_of, distinct, got, key_of, known_names_hint, largest, ordered, smallest
+from .date_functions import day_of, days_between, truncated, year_of
+from .list_functions import LIST_FUNCTIONS, joined_by
+from .text_functions import fold, replaced, similarity, substring
 from .values import NUMBERS, Distinct, ExprError, Meter, a, elements_of, kind, short_json, truth
 
 # Statistical functions: median, percentile, variance, standard deviation, mode. Each has the form ``(meter, values, ...)``.
@@ -33,7 +36,7 @@ from .values import NUMBERS, Distinct, ExprError, Meter, a, elements_of, kind, s
 # ``mode``, results do not depend on the order of the elements. An empty or too short sample is an error.
 
 _COST = 4
-"""Steps charged per element in exact computation, which takes some thirty times as long as reading an element."""
+"""Steps charged for each element in exact computation, which takes about thirty times as long as reading an element."""
 
 
 def middle(meter: Meter, values: Any) -> Any:
@@ -46,7 +49,7 @@ def middle(meter: Meter, values: Any) -> Any:
 
 
 def quantile(meter: Meter, values: Any, share: Any) -> Any:
-    """Return the percentile at ``share`` (0 to 1): the number at this share of the sorted elements, interpolated linearly."""
+    """Return the percentile at ``share`` (0 to 1). Interpolation is linear."""
     share = number(share, "percentile takes a number p from 0 to 1")
     if not 0 <= share <= 1:
         hint = f"write {short_json(share / 100)}" if 1 < share <= 100 else ""
@@ -59,14 +62,14 @@ def quantile(meter: Meter, values: Any, share: Any) -> Any:
     return _between(meter, taken[below], taken[below + 1], place - below, "percentile")
 
 
-def _between(meter: Meter, low: Any, high: Any, way: float, name: str) -> float:
-    """Return the number at the fraction ``way`` (0 to 1) from ``low`` to ``high``; ``ExprError`` if it is too large for a float."""
+def _between(meter: Meter, low: Any, high: Any, share: float, name: str) -> float:
+    """Interpolate from ``low`` (``share`` 0) to ``high`` (1). Raises ``ExprError`` if the result is too large for a float."""
     try:
         if name == "median":
             return float(finite(meter, (low + high) / 2))
         # Like numpy's formula, this one is exact at both ends.
         step = high - low
-        return float(finite(meter, low + step * way if way < 0.5 else high - step * (1 - way)))
+        return float(finite(meter, low + step * share if share < 0.5 else high - step * (1 - share)))
     except OverflowError:
         raise ExprError(
             "overflow", f"the number is too large: {name} between {short_json(low)} and {short_json(high)}"
@@ -89,7 +92,7 @@ def _exactly(meter: Meter, values: Any, name: str) -> Any:
         raise ExprError(
             "value",
             f"{name} takes at least two numbers, not {len(taken)}",
-            hint=f"say what it is then: {name}(xs) if len(xs) > 1 else null",
+            hint=f"write {name}(xs) if len(xs) > 1 else null",
         )
     meter.step(len(taken) * _COST)
     try:
@@ -139,14 +142,14 @@ _LONGEST_NUMBER = 400
 
 
 def as_integer(meter: Meter, value: Any) -> int:
-    """Return ``int(value)`` for a number, which is truncated, for a plain decimal number in a string, or for a boolean (true is 1)."""
+    """Return ``int(value)``: a number is truncated, a string must contain a plain whole number, and true is 1."""
     found = kind(value)
     if found == "text":
         return int(finite(meter, int(_numeral(value, _INTEGER, "int", "a whole number"))))
     if found not in ("number", "boolean"):
         raise ExprError(
             "type",
-            f"int takes a number or a text, not {a(value)}" + ("" if value is None else f": {short_json(value)}"),
+            f"int takes a number or a string, not {a(value)}" + ("" if value is None else f": {short_json(value)}"),
         )
     try:
         return int(finite(meter, int(value)))
@@ -160,7 +163,7 @@ def as_float(meter: Meter, value: Any) -> float:
     if found not in ("text", "number"):
         raise ExprError(
             "type",
-            f"float takes a number or a text, not {a(value)}" + ("" if value is None else f": {short_json(value)}"),
+            f"float takes a number or a string, not {a(value)}" + ("" if value is None else f": {short_json(value)}"),
         )
     written = _numeral(value, _FLOAT, "float", "a number") if found == "text" else value
     try:
@@ -173,9 +176,35 @@ def _numeral(text: str, pattern: re.Pattern[str], function: str, wanted: str) ->
     short = text[: _LONGEST_NUMBER + 1] if len(text) <= 10 * _LONGEST_NUMBER else text[:1]
     stripped = short.strip()
     if len(text) > _LONGEST_NUMBER or not pattern.fullmatch(stripped):
-        hint = "float(...) takes a number with a point" if function == "int" and _FLOAT.fullmatch(stripped) else ""
-        raise ExprError("value", f"{function} can't read {wanted} from the text {short_json(text)}", hint=hint)
+        hint = (
+            "use float(...) for a number with a decimal point"
+            if function == "int" and _FLOAT.fullmatch(stripped)
+            else ""
+        )
+        raise ExprError("value", f"{function} can't read {wanted} from {short_json(text)}", hint=hint)
     return stripped
+
+
+def as_number(meter: Meter, value: Any) -> int | float | None:
+    """Return ``value`` if it is a finite number, or the decimal number that a string contains; else null.
+
+    A number that is too large for an expression gives null too.
+    """
+    found = kind(value)
+    try:
+        if found == "number":
+            return finite(meter, value)  # type: ignore[no-any-return]
+        if found != "text":
+            return None
+        meter.characters(len(value))
+        written = value.strip()
+        if len(written) > _LONGEST_NUMBER or not _FLOAT.fullmatch(written):
+            return None
+        return finite(meter, int(written) if _INTEGER.fullmatch(written) else float(written))  # type: ignore[no-any-return]
+    except ExprError as error:
+        if error.kind == "limit":
+            raise
+        return None
 
 
 def as_text(meter: Meter, value: Any) -> str:
@@ -186,7 +215,7 @@ def as_text(meter: Meter, value: Any) -> str:
     if found in ("null", "boolean"):
         return short_json(value)
     if found != "number":
-        raise ExprError("type", f"str takes a number or a text, not {a(value)}: {short_json(value)}")
+        raise ExprError("type", f"str takes a number or a string, not {a(value)}: {short_json(value)}")
     written = repr(finite(meter, value if value.__class__ in NUMBERS else value + 0))
     meter.make_text(len(written), wide=False)
     return written
@@ -196,7 +225,7 @@ def _text(value: Any, method: str) -> str:
     if value.__class__ is str or kind(value) == "text":
         return value  # type: ignore[no-any-return]
     raise ExprError(
-        "type", f".{method}() is for a text, not {a(value)}" + ("" if value is None else f": {short_json(value)}")
+        "type", f".{method}() requires a string, not {a(value)}" + ("" if value is None else f": {short_json(value)}")
     )
 
 
@@ -204,7 +233,7 @@ def _part(value: Any, method: str) -> str:
     if value.__class__ is str or kind(value) == "text":
         return value  # type: ignore[no-any-return]
     raise ExprError(
-        "type", f".{method}(...) takes a text, not {a(value)}" + ("" if value is None else f": {short_json(value)}")
+        "type", f".{method}(...) takes a string, not {a(value)}" + ("" if value is None else f": {short_json(value)}")
     )
 
 
@@ -252,7 +281,7 @@ def ends_with(meter: Meter, value: Any, end: Any) -> bool:
 
 
 def split(meter: Meter, value: Any, *separator: Any) -> list[str]:
-    """Return the parts of a string between separators; by default, the words between white space."""
+    """Return the parts of a string between separators. By default, white space separates the parts."""
     text = _text(value, "split")
     meter.make_text(len(text), wide=not text.isascii())
     if not separator:
@@ -260,7 +289,7 @@ def split(meter: Meter, value: Any, *separator: Any) -> list[str]:
     else:
         between = _part(separator[0], "split")
         if not between:
-            raise ExprError("value", "can't split at an empty text")
+            raise ExprError("value", "can't split at an empty string")
         meter.make_list(text.count(between) + 1)
         parts = text.split(between)
     meter.make_list(len(parts))
@@ -269,14 +298,14 @@ def split(meter: Meter, value: Any, *separator: Any) -> list[str]:
 
 
 def count(meter: Meter, value: Any, item: Any) -> int:
-    """Return how often ``item`` occurs in a list or, without overlaps, in a string."""
+    """Return how often ``item`` occurs in a list or in a string; in a string, overlapping occurrences are not counted."""
     found = kind(value)
     if found == "list":
         return count_of(meter, value, item)
     if found != "text":
         raise ExprError(
             "type",
-            f".count(...) is for a list or a text, not {a(value)}"
+            f".count(...) requires a list or a string, not {a(value)}"
             + ("" if value is None else f": {short_json(value)}"),
         )
     part = _part(item, "count")
@@ -310,8 +339,16 @@ def as_set(meter: Meter, *values: Any) -> Distinct:
     return distinct(meter, values[0] if kind(values[0]) == "text" else elements_of(meter, values[0], "set"))
 
 
+def coalesce(meter: Meter, *values: Any) -> Any:
+    """Return the first value that is not null; null if all are. All values are evaluated before the call."""
+    for value in values:
+        if kind(value) == "generator":
+            raise ExprError("type", "coalesce takes values, not a generator", hint="write [... for ...] for a list")
+    return next((value for value in values if value is not None), None)
+
+
 def length(meter: Meter, value: Any) -> int:
-    """Return the number of elements, keys or characters of ``value``. This charges no steps."""
+    """Return the number of elements, keys or characters of ``value``. No steps are charged for this."""
     if kind(value) in ("list", "text", "object", "set"):
         return len(value)
     hint = "count with sum(1 for ...)" if kind(value) == "generator" else ""
@@ -320,19 +357,22 @@ def length(meter: Meter, value: Any) -> int:
 
 FUNCTION_TABLE: Mapping[str, Callable[..., Any]] = {
     "abs": absolute, "all": all_of, "any": any_of, "bool": as_boolean, "ceil": rounded_up, "clamp": clamped,
-    "exp": exponential, "float": as_float, "floor": rounded_down, "int": as_integer, "len": length,
+    "coalesce": coalesce, "date": day_of, "date_trunc": truncated, "days_between": days_between, "exp": exponential,
+    "float": as_float, "floor": rounded_down, "fold": fold, "int": as_integer, "len": length,
     "ln": logarithm_to("ln", math.log), "log": logarithm, "log10": logarithm_to("log10", math.log10),
     "log2": logarithm_to("log2", math.log2), "max": largest, "median": middle, "min": smallest, "mode": most_frequent,
-    "percentile": quantile, "round": rounded, "set": as_set, "sorted": ordered, "sqrt": square_root, "stdev": deviation, "str": as_text,
-    "sum": total, "variance": spread,
+    "number": as_number, "percentile": quantile, "replace": replaced, "round": rounded, "set": as_set,
+    "similarity": similarity, "sqrt": square_root, "stdev": deviation, "str": as_text,
+    "substring": substring, "sum": total, "variance": spread, "year": year_of,
+    **LIST_FUNCTIONS,
 }  # fmt: skip
-"""The implementations of all ``lang.catalogue.operations.FUNCTIONS``, by name."""
+"""Maps the name of each function in ``lang.catalogue.operations.FUNCTIONS`` to its implementation."""
 
 METHOD_TABLE: Mapping[str, Callable[..., Any]] = {
-    "count": count, "endswith": ends_with, "get": got, "lower": lowered, "split": split, "startswith": starts_with,
+    "count": count, "endswith": ends_with, "get": got, "join": joined_by, "lower": lowered, "split": split, "startswith": starts_with,
     "strip": stripped, "upper": uppered,
 }  # fmt: skip
-"""The implementations of all ``lang.catalogue.operations.METHODS``, by name."""
+"""Maps the name of each method in ``lang.catalogue.operations.METHODS`` to its implementation."""
 
 
 def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Callable[..., Any]:
@@ -342,7 +382,7 @@ def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Calla
     signature = FUNCTIONS[name]
     for keyword in keywords:
         if keyword not in signature.keywords or keywords.count(keyword) > 1:
-            raise ExprError("type", f"{name} takes no `{keyword}=` here", hint=f"write {signature.signature}")
+            raise ExprError("type", f"{name} does not accept `{keyword}=` here", hint=f"write {signature.signature}")
     _check_count(name, arguments, signature.least, signature.most, signature.signature)
     return FUNCTION_TABLE[name]
 

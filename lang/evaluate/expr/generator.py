@@ -1,4 +1,4 @@
-"""The code generator: an expression becomes Python code with the same values and the same errors as the interpreter.
+"""Code generator: compiles an expression into Python code with the same values and errors as the interpreter.
 
 The code is the fast path for values of common types and sizes. If a guard fails, or the code raises any exception, the
 interpreter evaluates the expression, and the interpreter's value or error is the result.
@@ -34,8 +34,8 @@ from .interpreter import evaluate
 # Code for calls of common functions. Calls of other functions, or with unusual arguments, call the interpreter's functions.
 
 _MOST_ELEMENTS_BITS = 40
-"""A number of bits that suffices to count the elements of any list."""
-_KEYWORDS = {"default": "default", "reverse": "reverse"}
+"""A number of bits that is sufficient to count the elements of any list."""
+_KEYWORDS = {name: name for name in ("default", "key", "reverse", "start")}
 _COUNT = integer(_MOST_ELEMENTS_BITS)
 
 
@@ -47,7 +47,7 @@ def call(writer: Writer, expr: Call) -> Code:
 
 
 def _general(writer: Writer, expr: Call) -> Code:
-    """Return the code of a call of the interpreter's own function."""
+    """Return code that calls the interpreter's own function."""
     signature = FUNCTIONS.get(expr.function)
     names = [name for name, _ in expr.keywords]
     if signature is None or not signature.least <= len(expr.arguments) <= (signature.most or 255):
@@ -58,17 +58,17 @@ def _general(writer: Writer, expr: Call) -> Code:
     for argument in expr.arguments:
         if not isinstance(argument, Comprehension) or argument.kind == "list":
             arguments.append(writer.write(argument))
-        elif expr.function == "len":
+        elif not signature.comprehension:  # the function may return its argument, and a list is not a generator
             raise Unsupported
         else:  # a list is charged at least as much as a generator
             arguments.append(Code(f"[{writer.comprehension(argument, writer.write)}]", OTHER))
-    # The text of the code contains only words of this module, so keywords are looked up here too.
+    # The generated code contains only text from this module, so keywords are looked up here too.
     options = "".join(f", {_KEYWORDS[name]}={writer.write(value).text}" for name, value in expr.keywords)
     return writer.ask(FUNCTION_TABLE[expr.function], *arguments, options=options)
 
 
 def _numbers(writer: Writer, expr: Call, count: int) -> list[Code] | None:
-    """Return the ``count`` arguments of a call as numbers; None if it has another count or an argument can't be a number."""
+    """Return the code of a call's arguments as numbers. Return None if there are not ``count`` arguments, or if one can't be a number."""
     if len(expr.arguments) != count or any(isinstance(argument, Comprehension) for argument in expr.arguments):
         return None
     codes = [writer.write(argument) for argument in expr.arguments]
@@ -149,7 +149,7 @@ def _extreme(writer: Writer, expr: Call) -> Code | None:
     name, sign, flipped = ("max", ">", "<") if expr.function == "max" else ("min", "<", ">")
     if len(codes) > 2:
         return Code(f"{name}({', '.join(code.text for code in codes)})", kind)
-    # Written out as comparisons, it takes half the time. Of equal values the first is returned, as in Python.
+    # A comparison takes half the time of a call. If the values are equal, the first is returned, as in Python.
     (first, again), (second, then) = writer.twice(codes[0]), writer.twice(codes[1])
     if codes[0].simple:
         return Code(f"({then} if {second} {sign} {again} else {again})", kind)
@@ -161,16 +161,16 @@ _CALLS: Mapping[str, Callable[[Writer, Call], Code | None]] = {
     "ln": _logarithm, "log": _logarithm, "log10": _logarithm, "log2": _logarithm, "max": _extreme, "min": _extreme,
     "round": _rounded, "sqrt": _logarithm, "sum": _sum,
 }  # fmt: skip
-"""Maps each function with inline code to its writer, which returns None for unsuitable arguments."""
+"""Maps each function that has inline code to the writer of this code; the writer returns None for unsuitable arguments."""
 
 _MOST_NODES = 2_000
-"""Maximum number of nodes of an expression; for a larger one compiling takes longer than it saves."""
+"""Maximum number of nodes in an expression. Compiling a larger expression takes longer than it saves."""
 
 
 def compiled(expr: Expr) -> Callable[[Mapping[str, Any]], Any]:
-    """Return a function ``names -> value`` that returns and raises exactly what ``evaluate(expr, names)`` does.
+    """Return a function ``names -> value`` that returns the same values and raises the same errors as ``evaluate(expr, names)``.
 
-    The interpreter evaluates a very large expression, and an expression that has no generated form.
+    A very large expression, or an expression that has no generated form, is evaluated by the interpreter.
     """
 
     def reference(names: Mapping[str, Any]) -> Any:
@@ -180,7 +180,7 @@ def compiled(expr: Expr) -> Callable[[Mapping[str, Any]], Any]:
         return reference
     try:
         return _generated(expr, reference)
-    except (ExprUnsupported, RecursionError):  # the tree is deeper than any parsed text
+    except (ExprUnsupported, RecursionError):  # a tree that was built in code can be too deep
         return reference
 
 
@@ -214,7 +214,7 @@ def _generated(expr: Expr, reference: Callable[[Mapping[str, Any]], Any]) -> Cal
 def function_of(text: str, name: str, space: dict[str, Any]) -> Callable[..., Any]:
     """Return the function ``name`` defined by the generated ``text``. Raises ``Unsupported`` if Python can't compile it."""
     try:
-        # The text contains only words of the generator; names and constants are in `space`.
+        # The code contains only text from the generator; names and constants are in `space`.
         exec(compile(text, "<expression>", "exec"), space)  # noqa: S102
     except (SyntaxError, RecursionError, MemoryError):  # the text is nested too deeply for Python's parser
         raise ExprUnsupported from None
@@ -223,7 +223,7 @@ def function_of(text: str, name: str, space: dict[str, Any]) -> Callable[..., An
 
 
 def _numeric_names(expr: Expr) -> set[str]:
-    """Return the names that occur only as numeric operands. Their values are checked once, before anything is computed."""
+    """Return the names that occur only as operands that must be numbers. Their values are checked once, before anything is computed."""
     numeric: set[int] = set()
     for node in walk(expr):
         operands: list[Expr] = []
@@ -236,7 +236,7 @@ def _numeric_names(expr: Expr) -> set[str]:
         elif isinstance(node, Comparison):
             operands = _ordered(node)
         elif isinstance(node, Call) and (
-            (len(node.arguments) > 1 and node.function != "percentile") or node.function in _OF_NUMBERS
+            node.function in _OF_NUMBERS or (node.function in ("max", "min") and len(node.arguments) > 1)
         ):
             operands = list(node.arguments)
         numeric.update(id(operand) for operand in operands)
@@ -245,11 +245,11 @@ def _numeric_names(expr: Expr) -> set[str]:
     return {node.name for node in names} - others
 
 
-_OF_NUMBERS = frozenset({"abs", "ceil", "exp", "floor", "ln", "log", "log10", "log2", "round", "sqrt"})
+_OF_NUMBERS = frozenset({"abs", "ceil", "clamp", "exp", "floor", "ln", "log", "log10", "log2", "round", "sqrt"})
 
 
 def _ordered(node: Comparison) -> list[Expr]:
-    """Return the operands of a comparison by order or equality if one of them is a number literal, else []."""
+    """Return the operands of a comparison that tests order or equality. Return [] for other tests, or if no operand is a number literal."""
     operands = [node.first, *(operand for _, operand in node.rest)]
     numbers = any(isinstance(each, Literal) and type(each.value) in (int, float) for each in operands)
     return operands if numbers and all(test in ("<", "<=", ">", ">=", "==", "!=") for test, _ in node.rest) else []

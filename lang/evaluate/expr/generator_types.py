@@ -1,7 +1,7 @@
-"""Facts about a value that the generator knows before evaluation: its possible types, and bounds if it is a number.
+"""Facts that the generator knows about a value before it is evaluated: its possible types and, for a number, its bounds.
 
-Generated code checks only the properties that are not known. Bounds are powers of two: a value of kind ``int`` with 53 bits is
-at most 2**53 away from 0. Therefore the code needs no checks in arithmetic: a product of such numbers can't exceed the limits.
+Generated code checks only what is not known. Bounds are powers of two: a value of kind ``int`` with 53 bits has an absolute value of at
+most 2**53. Therefore arithmetic needs no checks: a product of such numbers can't exceed the limits.
 """
 
 import math
@@ -15,9 +15,9 @@ from .comparison import TESTS, mapping_key
 from .values import Distinct, Meter, checked_result
 
 INT_BITS, FLOAT_BITS = 53, 100
-"""Maximum bits of the integers and of the floats that a guard accepts. The interpreter handles larger numbers."""
+"""Maximum bits of the integers and of the floats that a guard accepts. The interpreter computes with larger numbers."""
 MOST_BITS = 1000
-"""A number that may have more bits is checked before it is used. The interpreter allows 1,024 bits."""
+"""Generated code checks a number before it is used if the number may have more bits. The interpreter allows 1,024 bits."""
 RESULT_BITS = 62
 """Maximum bits of an integer that a guard accepts as a result."""
 _SMALL, _COMMON = 2**30 - 1, 1e15
@@ -50,16 +50,16 @@ class Kind:
 
     @property
     def bits(self) -> float:
-        """The maximum bits of the value if it is a number of any possible type."""
+        """The largest number of bits that the value may have if it is a number."""
         return max(self.int_bits if "int" in self.types else 0, self.float_bits if "float" in self.types else 0)
 
     @property
     def numeric(self) -> bool:
-        """Whether the value is certainly a number of a size that is suitable for arithmetic."""
+        """Whether the value is certainly a number within the bounds for arithmetic without checks."""
         return self.within("int", "float") and self.bits <= MOST_BITS
 
     def without(self, *types: str) -> "Kind":
-        """Return the kind of the same value after a test has excluded ``types``."""
+        """Return the kind that remains for a value of this kind after a test has excluded ``types``."""
         return evolve(self, types=self.types.difference(types))
 
 
@@ -90,7 +90,7 @@ def number(bits: float, *, whole: bool = False, fraction: bool = False) -> Kind:
 
 
 def union(*kinds: Kind) -> Kind:
-    """Return the kind of a value that has one of ``kinds``."""
+    """Return a kind that includes all of ``kinds``."""
     ints = [kind.int_bits for kind in kinds if "int" in kind.types]
     floats = [kind.float_bits for kind in kinds if "float" in kind.types]
     types = frozenset[str]().union(*(kind.types for kind in kinds))
@@ -114,10 +114,10 @@ def constant_kind(value: Any) -> Kind:
 
 @frozen
 class Code:
-    """The text of a Python expression, in parentheses if needed, and what is known of its value.
+    """The text of a Python expression, in parentheses if needed, and what is known about its value.
 
-    ``simple``: the text is a local name or a constant, and may be repeated. ``value`` holds the value in a tuple, if known.
-    ``total``: the expression can't fail for any data, neither in the interpreter nor in the code.
+    If ``simple``, the text is a local name or a constant, and may be repeated. If the value is known, ``value`` is a tuple that
+    contains it. If ``total``, the expression never fails, whatever the data, neither in the interpreter nor in generated code.
     """
 
     text: str
@@ -128,9 +128,10 @@ class Code:
 
 
 def number_test(text: str, again: str = "") -> str:
-    """Return the text of a fast test that is true for numbers of a common size, and false for NaN.
+    """Return the text of a fast test for numbers.
 
-    ``again`` is the text that stands for the value after ``text`` was evaluated.
+    The test is true only for numbers within the bounds ``_SMALL`` and ``_COMMON``, and false for NaN. ``again`` is the text
+    that refers to the value after ``text`` was evaluated.
     """
     first, text = text, again or text
     return (
@@ -140,7 +141,9 @@ def number_test(text: str, again: str = "") -> str:
 
 
 def uncommon_test(text: str, *, whole: bool) -> str:
-    """Return the text of a test that is false for integers (``whole``) or floats of a common size, and true for all other values.
+    """Return the text of a test that is false for numbers within the bounds of ``number_test``, and true for all other values.
+
+    The test accepts only integers if ``whole`` is true, else only floats.
 
     The test is faster than ``number_test``.
     """
@@ -150,7 +153,7 @@ def uncommon_test(text: str, *, whole: bool) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Guard: return true for a number within the bounds of ``CHECKED``."""
+    """Guard: return true for a number within the bounds of ``CHECKED``. Raises ``Fallback`` for any other value."""
     if value.__class__ is int and -_INT_LIMIT <= value <= _INT_LIMIT:
         return True
     if value.__class__ is float and -_FLOAT_LIMIT <= value <= _FLOAT_LIMIT:
@@ -159,19 +162,19 @@ def is_number(value: Any) -> bool:
 
 
 def is_result(value: Any) -> Any:
-    """Guard: return a computed number of a common size, or null."""
+    """Guard: return a computed result, which may be a number or null. Raises ``Fallback`` for a number that is too large for a guard."""
     if value is None or (value.__class__ is int and -_RESULT_LIMIT <= value <= _RESULT_LIMIT):
         return value
     return value if is_number(value) else None
 
 
 def is_number_or_null(value: Any) -> bool:
-    """Guard: return true for a number that ``is_number`` accepts, false for null."""
+    """Guard: return false for null, and true for a number that ``is_number`` accepts. Raises ``Fallback`` for any other value."""
     return value is not None and is_number(value)
 
 
 def is_text_or_null(value: Any) -> bool:
-    """Guard: return true for a string, false for null."""
+    """Guard: return false for null, and true for a string. Raises ``Fallback`` for any other value."""
     if value is None:
         return False
     if value.__class__ is str:
@@ -190,7 +193,7 @@ class Writer(Protocol):
         ...
 
     def ask(self, function: Callable[..., Any], *arguments: Code, kind: Kind = ANYTHING, options: str = "") -> Code:
-        """Return the code of a call of one of the interpreter's functions."""
+        """Return code that calls one of the interpreter's functions."""
         ...
 
     def number(self, code: Code) -> Code:
@@ -198,16 +201,16 @@ class Writer(Protocol):
         ...
 
     def twice(self, code: Code) -> tuple[str, str]:
-        """Return the text that evaluates ``code``, and the text that stands for the value afterwards."""
+        """Return two texts for a value that is used twice: the first evaluates ``code``, and the second refers to its value."""
         ...
 
     def keep(self, value: Any) -> str:
-        """Put ``value`` into the namespace and return the name it gets there."""
+        """Add ``value`` to the namespace under a new name, and return this name."""
         ...
 
 
 class Unsupported(Exception):
-    """An expression has no generated form. The interpreter evaluates it."""
+    """An expression has no generated form. The interpreter evaluates such an expression."""
 
 
 def compared(writer: Writer, test: Test, left: Code, right: Code) -> Code:
@@ -266,7 +269,7 @@ def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
     if not all(code.kind.may("int", "float", "str") for code in (left, right)):
         return writer.ask(TESTS[test], left, right, kind=BOOLEAN)
     text = any(code.kind.within("str", "null") for code in (left, right))
-    if text and not left.value and not right.value:  # the cost depends on the length of the shorter text
+    if text and not left.value and not right.value:  # the cost depends on the length of the shorter string
         return writer.ask(TESTS[test], left, right, kind=BOOLEAN)
     tests, operands = [], []
     for code in (left, right):
@@ -275,14 +278,14 @@ def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
         tests += guard
     if tests and not (left.total and right.total):
         # Both operands are always evaluated: a null on the left must not hide an error on the right.
-        evaluated = []
+        evaluated, tests = [], []
         for at, code in enumerate((left, right)):
             if not code.simple:
                 first, again = writer.twice(code)
                 evaluated.append(f"({first},)")
-                known = Code(again, code.kind, simple=True)
-                guard, operands[at] = _text_operand(writer, known) if text else _number_operand(writer, known)
-                tests = [*guard, *tests] if at == 0 else [*tests, *guard]
+                code = Code(again, code.kind, simple=True)
+            guard, operands[at] = _text_operand(writer, code) if text else _number_operand(writer, code)
+            tests += guard
         tests = [*evaluated, *dict.fromkeys(tests)]
     total = left.total and right.total and not tests
     body = f"{operands[0]} {test} {operands[1]}"
@@ -290,7 +293,10 @@ def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
 
 
 def _number_operand(writer: Writer, code: Code) -> tuple[list[str], str]:
-    """Return tests that are true for a number and false for null, and the text of the operand after these tests."""
+    """Return tests of an operand, and the text that refers to the operand after these tests.
+
+    The tests are true for a number and false for null.
+    """
     if code.kind.within("int", "float"):
         return [], writer.number(code).text
     if not code.kind.may("int", "float"):
@@ -360,28 +366,28 @@ def is_null(value: Any) -> bool:
 
 
 def no(value: Any) -> bool:
-    """Guard: return false, for a value that can't equal the constant. Long strings and values that are not JSON fail the guard."""
+    """Guard for a value that can't equal the constant: return false. Raises ``Fallback`` for long strings and values that are not JSON."""
     if value.__class__ not in PLAIN or (value.__class__ is str and len(value) > _SHORT):
         raise Fallback
     return False
 
 
 def not_null(value: Any) -> bool:
-    """Guard: return whether a value that can't equal the constant is not null."""
+    """Guard for a value that can't equal the constant: return whether it is not null."""
     if value is None:
         return False
     return not no(value)
 
 
 def known(value: Any) -> Any:
-    """Guard: return the value, if it has a supported class."""
+    """Guard: return the value if its class is supported. Raises ``Fallback`` otherwise."""
     if value.__class__ not in PLAIN:
         raise Fallback
     return value
 
 
 def iterated(meter: Meter, values: Any, cost: int, memory: int) -> Sequence[Any]:
-    """Guard: return the elements that a comprehension iterates over; charges ``cost`` steps and ``memory`` bytes per element."""
+    """Guard: return the elements that a comprehension iterates over. Each element is charged ``cost`` steps and ``memory`` bytes."""
     if values.__class__ is not list:
         if values.__class__ is not str and values.__class__ is not dict and values.__class__ is not Distinct:
             raise Fallback
@@ -402,12 +408,12 @@ def metered(steps: int, memory: int) -> Meter:
 
 
 def total(values: list[Any]) -> Any:
-    """Return the sum of numbers. It is exact for integers; with floats it is rounded once."""
+    """Return the sum of numbers. The sum is exact for integers; if there are floats, the sum is rounded once."""
     return math.fsum(values) if float in set(map(type, values)) else sum(values)
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """Guard: return ``base ** exponent``, if the result has a common size."""
+    """Guard: return ``base ** exponent``. Raises ``Fallback`` if the result may be too large for a guard."""
     if base.__class__ is int and exponent.__class__ is int and base.bit_length() * abs(exponent) > 1000:
         raise Fallback
     value = base**exponent
@@ -416,20 +422,20 @@ def power(base: Any, exponent: Any) -> Any:
 
 
 def object_of(meter: Meter, *entries: tuple[Any, Any]) -> dict[Any, Any]:
-    """Return an object with these keys and values, created and charged as by the interpreter."""
+    """Return an object with these keys and values. It is created and charged in the same way as in the interpreter."""
     meter.make_table(len(entries), "an object")
     return {mapping_key(meter, key): value for key, value in entries}
 
 
 def text_result(value: Any) -> Any:
-    """Guard: return a string or null, if it is a valid result."""
+    """Guard: return a computed string or null. Raises ``Fallback`` unless it is null or a string that is ASCII and not too long."""
     if value is not None and not (value.__class__ is str and value.isascii() and len(value) <= _MOST_CHARACTERS):
         raise Fallback
     return value
 
 
 def result(meter: Meter, value: Any) -> Any:
-    """Return ``value`` as a result, checked and copied."""
+    """Check ``value``, the result of the expression, and return a copy of it."""
     return checked_result(value, None, meter)
 
 

@@ -1,7 +1,7 @@
-"""Writes expressions as Python text: operators, comparisons, branches. Names and constants are put into a namespace.
+"""Writer of Python code for expressions: operators, comparisons, branches. Names and constants are put into a namespace.
 
-The text contains only words of this module, generated names and numbers, never text from the expression. The code either
-gives the same value as the interpreter or raises an exception; a failed guard raises ``Fallback``.
+The code contains only text from this module, generated names and numbers, never text from the expression. The code either gives the same
+value as the interpreter or raises an exception; a failed guard raises ``Fallback``.
 """
 
 import math
@@ -60,14 +60,14 @@ from .generator_types import (
 __all__ = ["Unsupported", "Writer", "cost_bound", "memory_bound"]
 
 _DEEPEST = 60
-"""Maximum nesting depth of generated code. Python's own parser accepts some 200 nested parentheses."""
+"""Maximum nesting depth of generated code. Python's own parser accepts about 200 nested parentheses."""
 
 
 @define
 class Writer:
-    """Writes the text of expressions. ``resolve`` returns the code of a name or a field, or raises ``Unsupported``.
+    """Writes the code of expressions. ``resolve`` returns the code of a name or a field, or raises ``Unsupported``.
 
-    ``meter``: whether the code uses the local name ``meter``.
+    ``meter`` is true if the code uses the local name ``meter``.
     """
 
     resolve: Callable[[Name | Field], Code]
@@ -81,7 +81,7 @@ class Writer:
     _depth: int = 0
 
     def keep(self, value: Any) -> str:
-        """Put ``value`` into the namespace and return the name it gets there."""
+        """Add ``value`` to the namespace under a new name, and return this name."""
         if isinstance(value, str) and value in self._texts:
             return self._texts[value]
         name = f"c{len(self.space)}"
@@ -107,7 +107,7 @@ class Writer:
         return Code(text, constant_kind(value), simple=True, total=True, value=(value,))
 
     def twice(self, code: Code) -> tuple[str, str]:
-        """Return the text that evaluates ``code``, and the text that stands for the value afterwards."""
+        """Return two texts for a value that is used twice: the first evaluates ``code``, and the second refers to its value."""
         if code.simple:
             return code.text, code.text
         if not self._assigns:
@@ -118,7 +118,8 @@ class Writer:
     def number(self, code: Code, *, loose: bool = False) -> Code:
         """Return ``code`` with guards that let only numbers suitable for arithmetic pass.
 
-        ``loose``: a float may also be infinite or NaN. Use it only if the computed result would then be infinite or NaN too.
+        If ``loose``, a float may also be infinite or NaN. Use ``loose`` only if an infinite operand or NaN makes the computed result
+        infinite or NaN too.
         """
         if code.kind.numeric or (loose and code.kind.within("float")):
             return code
@@ -133,13 +134,13 @@ class Writer:
         return Code(f"({again} if {number_test(again)} or is_number({again}) else 0)", CHECKED)
 
     def ask(self, function: Callable[..., Any], *arguments: Code, kind: Kind = ANYTHING, options: str = "") -> Code:
-        """Return the code of a call of one of the interpreter's functions, ``(meter, value, ...)``."""
+        """Return code that calls one of the interpreter's functions with ``(meter, value, ...)``."""
         self.meter = True
         texts = ", ".join(["meter", *(argument.text for argument in arguments)])
         return Code(f"{self.keep(function)}({texts}{options})", kind)
 
     def truth(self, code: Code) -> Code:
-        """Return ``code`` with the guards needed before a truth test: a number must be finite, any other value must be JSON."""
+        """Return ``code`` with the guards that a truth test needs. A number must be finite; any other value must be JSON."""
         if code.kind.within("int", "float"):
             return self.number(code)
         return evolve(code, text=f"known({code.text})", simple=False) if code.kind.may("foreign") else code
@@ -163,7 +164,7 @@ class Writer:
         return Code(f"is_result({code.text})", evolve(code.kind, int_bits=RESULT_BITS, float_bits=FLOAT_BITS))
 
     def inside(self, resolve: Callable[[Name | Field], Code], expr: Expr) -> Code:
-        """Return the code of ``expr``; ``resolve`` gives the code of names and fields meanwhile."""
+        """Return the code of ``expr``, using ``resolve`` for its names and fields."""
         before, self.resolve = self.resolve, resolve
         code = self.write(expr)
         self.resolve = before
@@ -177,7 +178,10 @@ class Writer:
         return code
 
     def _loose(self, expr: Expr) -> Code:
-        """Return the code of ``expr`` for use in arithmetic. An infinite operand gives an infinite result, which is checked later."""
+        """Return the code of ``expr`` as an operand of arithmetic.
+
+        The operand may be infinite: then the result is infinite too, and is checked later.
+        """
         self._depth += 1
         if self._depth > _DEEPEST:
             raise Unsupported
@@ -309,16 +313,21 @@ class Writer:
         return Code(f"object_of({', '.join(['meter', *entries])})", OTHER)
 
     def comprehension(self, expr: Comprehension, element: Callable[[Expr], Code], before: str = "") -> str:
-        """Return the text ``element for ...``. ``element`` writes the element; if the element is not needed, ``before`` replaces it."""
+        """Return the text ``element for ...``.
+
+        The function ``element`` writes the element. If the text ``before`` is given, it is used in place of the element.
+        """
         outer, clauses = dict(self._variables), []
         for clause in expr.clauses:
+            if clause.variable is None:
+                raise Unsupported
             parts = (*clause.conditions, expr.element)
             cost = f"{2 + sum(map(cost_bound, parts))}, {16 + sum(map(memory_bound, parts))}"
             assigns, self._assigns = self._assigns, False
             source = self.write(clause.iterable).text
             self._assigns = assigns
             name = self.local("e")
-            self._variables[clause.name] = Code(name, ANYTHING, simple=True, total=True)
+            self._variables[clause.variable] = Code(name, ANYTHING, simple=True, total=True)
             conditions = "".join(f" if {self.truth(self.write(each)).text}" for each in clause.conditions)
             clauses.append(f" for {name} in iterated(meter, {source}, {cost}){conditions}")
         text = before or element(expr.element).text
@@ -327,7 +336,7 @@ class Writer:
 
 
 def cost_bound(expr: Expr) -> int:
-    """Return an upper bound of the interpreter's steps for one evaluation of ``expr``, except the iterations of functions."""
+    """Return the maximum number of steps for one evaluation of ``expr``, not counting steps of functions that iterate."""
     nodes = list(walk(expr))
     texts = [node.value for node in nodes if isinstance(node, Literal) and isinstance(node.value, str)]
     made = sum(isinstance(node, ListDisplay | TupleDisplay | DictDisplay) for node in nodes)

@@ -1,6 +1,9 @@
-"""The interpreter: it evaluates an expression by walking its tree. It is slow and simple; generated code must give its results."""
+"""Interpreter that evaluates an expression by walking its tree.
 
-from collections.abc import Callable, Iterator, Mapping
+The interpreter is slow and simple; generated code must give the same results.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import Any
@@ -9,6 +12,7 @@ from ...trees.expr import (
     Arithmetic,
     BoolChain,
     Call,
+    Clause,
     Comparison,
     Comprehension,
     Conditional,
@@ -44,17 +48,18 @@ def evaluate(
 ) -> Any:
     """Return the JSON value of ``expr``. See ``docs/design/seed.md#expressions``.
 
-    ``names`` maps names to values (including ``extractions``). ``row`` has the mappings ``"extraction"`` and ``"meta"`` of the
-    current extraction, ``context`` has the values of ``context.f``. A ``meter`` adds up the cost of several evaluations (default: a
-    new meter with the usual limits). The arguments are not changed and share no parts with the result. Raises ``ExprError``.
+    ``names`` maps names to values (including ``extractions``). ``row`` contains the mappings ``"extraction"`` and ``"meta"`` of
+    the current extraction. ``context`` contains the values of ``context.f``. A ``meter`` adds up the cost of all its
+    evaluations; by default, a new meter with the default limits is used. The arguments are not changed and share no parts with
+    the result. Raises ``ExprError``.
     """
     return Evaluator(names, context, meter or Meter()).value(expr, row)
 
 
 class Evaluator:
-    """Evaluates many expressions, or many rows, with the same names, context and meter. Twice as fast as calls of ``evaluate``.
+    """Evaluates many expressions, or many rows, with the same names, context and meter.
 
-    The caller must keep references to the expressions as long as it uses the evaluator.
+    This is twice as fast as calls of ``evaluate``. The caller must keep references to the expressions during the use.
     """
 
     def __init__(self, names: Mapping[str, Any], context: Mapping[str, Any] | None, meter: Meter) -> None:
@@ -104,7 +109,7 @@ class _Evaluation:
         self.spaces = {"context": self.context} if row is None else {**row, "context": self.context}
 
     def of(self, node: Expr, bound: Mapping[str, Any]) -> Any:
-        """Return the value of ``node``. An error gets the span of the innermost node that failed, and ends the evaluation."""
+        """Return the value of ``node``. An error ends the evaluation; its span is that of the innermost failed node."""
         found = node.__class__
         if found is Literal:
             return node.value  # type: ignore[union-attr]
@@ -133,7 +138,9 @@ class _Evaluation:
     def field(self, node: Field, bound: Mapping[str, Any]) -> Any:
         space = self.spaces.get(node.namespace)
         if space is None:
-            hint = "it is known where a step goes through the extractions" if node.namespace != "context" else ""
+            hint = (
+                "it is only available where a step iterates over the extractions" if node.namespace != "context" else ""
+            )
             raise ExprError("name", f"`{node.namespace}` is not available here", hint=hint)
         if node.name in space or node.namespace != "context":
             return space.get(node.name)  # a value that was not extracted, or is unknown for a review, is null
@@ -177,7 +184,7 @@ class _Evaluation:
     def computed(
         self, sign: str, compute: Callable[[Meter, Any, Any], Any], left: Any, right: Any, first: Expr, second: Expr
     ) -> Any:
-        """Return the result of an operator. An error about null or zero names the operands as written, if they are short."""
+        """Return the result of an operator. If an error is about null or zero, its message shows short operands as they are written."""
         if left is None or right is None:
             operands = f"{_operand_text(first, left)} {sign} {_operand_text(second, right)}"
             raise ExprError("type", f"null in arithmetic: {operands}", hint=_of_null(first if left is None else second))
@@ -243,12 +250,18 @@ class _Evaluation:
     def iterations(
         self, node: Comprehension, costs: tuple[int, ...], at: int, values: Any, bound: dict[str, Any]
     ) -> Iterator[Any]:
-        """Yield the elements of a comprehension for its clauses from index ``at`` on; ``values`` are the values of clause ``at``."""
+        """Yield the elements of a comprehension.
+
+        Only the clauses from index ``at`` on are run. ``values`` are the values over which the clause at this index iterates.
+        """
         clause, cost, meter, of = node.clauses[at], costs[at], self.meter, self.of
         innermost = at == len(node.clauses) - 1
         for value in values:
             meter.step(cost)
-            bound[clause.name] = value
+            if len(clause.names) == 1:
+                bound[clause.names[0]] = value
+            else:
+                bound.update(zip(clause.names, _unpacked(clause, value), strict=True))
             if not all(truth(of(condition, bound)) for condition in clause.conditions):
                 continue
             if innermost:
@@ -258,7 +271,7 @@ class _Evaluation:
                 yield from self.iterations(node, costs, at + 1, inner, bound)
 
     def elements(self, node: Expr, bound: Mapping[str, Any]) -> Any:
-        """Return the values that a clause iterates over: the elements of a list or set, an object's keys, or a string's characters."""
+        """Return the values that a clause iterates over: elements of a list or set, keys of an object, or characters of a string."""
         value = self.of(node, bound)
         found = kind(value)
         if found in ("list", "text", "set"):
@@ -266,8 +279,8 @@ class _Evaluation:
         if found == "object":
             return keys_of(value)
         label = _label(node)
-        told = f": {label} is {a(value)}" if label else "" if value is None else f": {short_json(value)}"
-        raise ExprError("type", f"can't iterate over {a(value)} with `for`{told}", span=node.span)
+        detail = f": {label} is {a(value)}" if label else "" if value is None else f": {short_json(value)}"
+        raise ExprError("type", f"can't iterate over {a(value)} with `for`{detail}", span=node.span)
 
     def subscript(self, node: Subscript, bound: Mapping[str, Any]) -> Any:
         return subscript(self.meter, self.of(node.value, bound), self.of(node.index, bound))
@@ -310,6 +323,17 @@ class _Evaluation:
             if value is None and not error.hint:
                 error.hint = _of_null(node.value)
             raise
+
+
+def _unpacked(clause: Clause, value: Any) -> Sequence[Any]:
+    """Return the elements of ``value`` for the names of ``clause``. Raises ``ExprError`` unless there is one for each name."""
+    names = ", ".join(clause.names)
+    if kind(value) != "list":
+        raise ExprError("type", f"can't unpack {a(value)} into {names}: {short_json(value)}", span=clause.span)
+    if len(value) != len(clause.names):
+        message = f"can't unpack a list of {len(value):,} into {len(clause.names)} names ({names}): {short_json(value)}"
+        raise ExprError("value", message, span=clause.span)
+    return value  # type: ignore[no-any-return]
 
 
 _WAYS: Mapping[type, Callable[[_Evaluation, Any, Any], Any]] = {

@@ -1,7 +1,7 @@
-"""Values of expressions: their kinds, their truth, and their form in messages.
+"""Expression values: their kinds, their truth values, and their format in messages.
 
-The values are those of JSON; a tuple counts as a list. Inside an expression there are also sets (``Distinct``) and generators.
-A boolean is not a number. Other values are refused when an expression uses them.
+The values are JSON values; a tuple counts as a list. Intermediate values may also be sets (``Distinct``) and generators.
+A boolean is not a number. Values of other Python types are rejected when an expression uses them.
 """
 
 import math
@@ -29,23 +29,23 @@ from ...trees.expr import Comprehension, DictDisplay, Expr, ListDisplay, TupleDi
 # - a string, a list, a set or an object created by a function or an operator: 1 more;
 # - a comparison of two lists or objects, at every level: 12, plus their elements; a list in a set: 6, plus 1 per element;
 # - the copy of the result: half a step per list element, 2 per key of an object.
-# Names, literals, arithmetic and comparisons of numbers, ``len``, a key and an index cost nothing by themselves: outside of
+# Names, literals, arithmetic and comparisons of numbers, ``len``, a key and an index cost nothing by themselves: outside
 # comprehensions, expressions are too short for their cost to matter.
 # Bytes charged (``memory``) are upper estimates: 50 for a string plus 1 or 4 per character, 56 for a list plus 8 per element, and
 # 90 per element of a set or object. Freed memory is not subtracted.
 
-# Evaluation errors: a single exception with the kind of fault, its place, and a hint.
+# Evaluation errors: a single exception with the kind of fault, its position, and a hint.
 
 
 Kind = Literal["division", "type", "name", "key", "index", "value", "limit", "overflow", "result"]
-"""The kind of fault. ``limit``: a limit was exceeded; ``result``: the result is not JSON; the other kinds concern the data."""
+"""The kind of fault: ``limit`` if a limit was exceeded, ``result`` if the result is not JSON; all others are data errors."""
 
 
 class ExprError(KnotworkError):
     """An expression can't be evaluated with the given values. See ``docs/design/seed.md#expressions``.
 
-    ``message`` is one sentence with the shortened operands. ``hint`` says what to do, or is empty. ``span`` is the place of the fault
-    in the expression's text; it is None until the interpreter sets it.
+    ``message`` is one sentence with the shortened operands. ``hint`` says what to do, or is empty. ``span`` is the position of the
+    fault in the expression's text; it is None until the interpreter sets it.
     """
 
     def __init__(self, kind: Kind, message: str, *, hint: str = "", span: Span | None = None) -> None:
@@ -108,7 +108,7 @@ class Meter:
         raise ExprError(
             "limit",
             f"the expression takes more than {self.limits.steps:,} steps",
-            hint="go through fewer elements, or through one list only",
+            hint="iterate over fewer elements, or over only one list",
         )
 
     def elements(self, count: int) -> None:
@@ -123,12 +123,14 @@ class Meter:
         """Charge for ``size`` bytes of memory."""
         self.room -= size
         if self.room < 0:
-            raise ExprError("limit", f"the expression creates values of more than {self.limits.memory:,} bytes in all")
+            raise ExprError(
+                "limit", f"the expression creates values of more than {self.limits.memory:,} bytes in total"
+            )
 
     def sized(self, count: int, what: str) -> None:
-        """Raise an error if ``what`` ("a list", "a text") would have more than ``limits.size`` elements or characters."""
+        """Raise an error if ``what`` ("a list", "a string") would have more than ``limits.size`` elements or characters."""
         if count > self.limits.size:
-            parts = "characters" if what == "a text" else "elements"
+            parts = "characters" if what == "a string" else "elements"
             raise ExprError("limit", f"the expression creates {what} of more than {self.limits.size:,} {parts}")
 
     def make_list(self, count: int) -> None:
@@ -136,11 +138,11 @@ class Meter:
         self._make("a list", count, count >> 3, 56 + 8 * count)
 
     def make_text(self, length: int, *, wide: bool) -> None:
-        """Charge for a string. Call this before the string is created, if its length is known. ``wide``: the string is not ASCII."""
-        self._make("a text", length, length >> 8, 50 + (4 * length if wide else length))
+        """Charge for a string. Call this before the string is created, if its length is known. ``wide`` is true if it is not ASCII."""
+        self._make("a string", length, length >> 8, 50 + (4 * length if wide else length))
 
     def make_table(self, count: int, what: str) -> None:
-        """Charge for ``what``, "a set" or "an object", with ``count`` elements."""
+        """Charge steps and memory for a set or an object with ``count`` elements. ``what`` is "a set" or "an object"."""
         self._make(what, count, count >> 2, 100 + 90 * count)
 
     def _make(self, what: str, count: int, steps: int, size: int) -> None:
@@ -160,8 +162,8 @@ _MADE = (ListDisplay, TupleDisplay, DictDisplay)
 def weight(expr: Expr) -> int:
     """Return the maximum number of nodes that an evaluation of ``expr`` visits.
 
-    Of a comprehension, only the node itself and the first iterable count; the iterations charge for the rest. A list or object
-    literal counts twice, because the creation of a list or object takes longer than the visit of a node.
+    In a comprehension, only the node itself and the first iterable are counted. The rest is charged when the comprehension iterates. A
+    list or object literal counts twice, because creating a list or object takes longer than visiting a node.
     """
     total, left = 0, [expr]
     while left:
@@ -173,15 +175,16 @@ def weight(expr: Expr) -> int:
 
 
 def clause_costs(comprehension: Comprehension) -> tuple[int, ...]:
-    """Return, for each clause, the number of steps of one iteration.
+    """Return the number of steps that are charged for one iteration of each clause.
 
-    The number is 1, plus the weight of the clause's conditions, plus the weight of the next clause's iterable or, for the last
-    clause, of the element.
+    The number is that of the clause's names, plus the weights of the clause's conditions, plus the weight of what each iteration
+    evaluates next. After its conditions, an iteration evaluates the iterable of the next clause or, in the last clause, the element.
     """
     clauses = comprehension.clauses
     following = [*(clause.iterable for clause in clauses[1:]), comprehension.element]
     return tuple(
-        1 + sum(map(weight, clause.conditions)) + weight(then) for clause, then in zip(clauses, following, strict=True)
+        len(clause.names) + sum(map(weight, clause.conditions)) + weight(then)
+        for clause, then in zip(clauses, following, strict=True)
     )
 
 
@@ -191,7 +194,7 @@ DEEPEST = 100
 """Maximum nesting depth of lists and objects in a value that is compared, put in a set or returned."""
 
 NUMBERS = frozenset({int, float})
-"""The Python classes of numbers, without ``bool``."""
+"""The Python classes of numbers, excluding ``bool``."""
 
 
 @frozen
@@ -215,7 +218,7 @@ _WIDER: Sequence[tuple[type, ValueKind]] = (
     (bool, "boolean"), (int, "number"), (float, "number"), (str, "text"), (list, "list"), (tuple, "list"),
     (Mapping, "object"),
 )  # fmt: skip
-"""The kinds for subclasses of these classes, such as numpy's float64; the first class that matches counts."""
+"""Maps classes to the kinds of their subclasses, such as numpy's float64; the first class that matches is used."""
 
 
 def kind(value: Any) -> ValueKind:
@@ -230,11 +233,11 @@ def _kind(value: Any) -> ValueKind:
     raise ExprError(
         "type",
         f"can't use a value of Python's type {type(value).__name__}",
-        hint="values are null, true, false, numbers, texts, lists and objects, as in JSON",
+        hint="values are null, true, false, numbers, strings, lists and objects, as in JSON",
     )
 
 
-_ARTICLES: Mapping[ValueKind, str] = {"null": "null", "object": "an object"}
+_ARTICLES: Mapping[ValueKind, str] = {"null": "null", "object": "an object", "text": "a string"}
 
 
 def a(value: Any) -> str:
@@ -255,7 +258,7 @@ def truth(value: Any) -> bool:
 def elements_of(meter: Meter, value: Any, function: str) -> Sequence[Any]:
     """Return the values that ``function`` iterates over (a list's elements, an object's keys), and charge for them.
 
-    Callers must not change the returned sequence. Raises ``ExprError`` for a value without elements; a string counts as such.
+    Callers must not change the returned sequence. Raises ``ExprError`` for a value without elements, such as a string.
     """
     found = kind(value)
     if found == "generator":
@@ -272,7 +275,7 @@ def elements_of(meter: Meter, value: Any, function: str) -> Sequence[Any]:
 
 
 class _Flag:
-    """Stands for a boolean as a dict key, because Python treats True and 1 as the same key."""
+    """Represents a boolean in the keys of a dict, because Python treats True and 1 as the same key."""
 
     def __init__(self, value: bool) -> None:
         self.value = value
@@ -282,7 +285,7 @@ TRUE, FALSE = _Flag(True), _Flag(False)
 
 
 def keys_of(value: Mapping[Any, Any]) -> list[Any]:
-    """Return the keys of an object as values of the language."""
+    """Return the keys of an object as expression values."""
     if all(key.__class__ is str for key in value):
         return list(value)
     return [_from_key(key) for key in value]
@@ -299,7 +302,7 @@ _SHOWN = 40
 
 
 def short_json(value: Any, width: int = _SHOWN) -> str:
-    """Return ``value`` as JSON for a message, shortened to about ``width`` characters; fast even for a huge value."""
+    """Return ``value`` as JSON for a message, shortened to about ``width`` characters. This is fast even for a huge value."""
     found = kind(value)
     if found == "null":
         return "null"
@@ -382,14 +385,14 @@ class _Copy:
         if found == "boolean":
             return bool(value)
         if found == "set":
-            raise ExprError("result", "the result can't be a set", hint="write sorted(...) around it")
+            raise ExprError("result", "the result can't be a set", hint="wrap it in sorted(...)")
         if found == "generator":
             raise ExprError("result", "the result can't be a generator", hint="write [... for ...] or sum(... for ...)")
         if depth >= DEEPEST:
             raise ExprError("limit", f"the result is nested more than {DEEPEST} levels deep")
         self.elements += len(value) + 1
         if self.elements > self.meter.limits.size + 1:
-            raise ExprError("limit", f"the result has more than {self.meter.limits.size:,} elements in all")
+            raise ExprError("limit", f"the result has more than {self.meter.limits.size:,} elements in total")
         if found == "list":
             self.meter.step(len(value) >> 1)
             self.meter.hold(56 + 8 * len(value))
@@ -398,21 +401,19 @@ class _Copy:
         self.meter.hold(100 + 90 * len(value))
         for key in value:
             if not isinstance(key, str):
-                raise ExprError(
-                    "result", "the keys of an object in a result must be texts", hint='write "..." around them'
-                )
+                raise ExprError("result", "object keys in the result must be strings", hint='write "..." around them')
         return {self.text(key): self.of(each, depth + 1) for key, each in value.items()}
 
     def text(self, value: str) -> str:
         self.characters += len(value)
         if self.characters > 10 * self.meter.limits.size:
-            raise ExprError("limit", f"the result has more than {10 * self.meter.limits.size:,} characters in all")
+            raise ExprError("limit", f"the result has more than {10 * self.meter.limits.size:,} characters in total")
         if not value.isascii():
             self.meter.characters(len(value))
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise ExprError("result", f"the text contains half a surrogate pair: {short_json(value)}") from None
+                raise ExprError("result", f"the text contains a lone surrogate: {short_json(value)}") from None
         return value if value.__class__ is str else str(value)
 
 
@@ -421,7 +422,7 @@ def _number(value: Any) -> Any:
         return value
     if isinstance(value, int):
         if not -_SIXTY_FOUR <= value < _SIXTY_FOUR:
-            raise ExprError("result", "an integer of a result has at most 64 bits", hint="write float(...) around it")
+            raise ExprError("result", "an integer in the result must fit in 64 bits", hint="write float(...) around it")
         return int(value)
     if not math.isfinite(value):
         raise ExprError("result", f"the result can't be {'infinity' if value == value else 'NaN'}")

@@ -1,7 +1,7 @@
 """Explanation of a computed value: each step that the value needs, with its formula, its operands, and the reviews it used.
 
-``explain`` returns each step once, in display order: the requested step first, then its dependencies.
-``as_text`` and ``as_json`` write out the steps. See ``docs/design/seed.md#results``.
+``explain`` returns each step once, in display order: the requested step first, then its dependencies. ``as_text`` and ``as_json`` of the
+result write out the steps. See ``docs/design/seed.md#results``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,22 +27,34 @@ from ...trees.expr import (
     Not,
     Subscript,
 )
-from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
+from ...trees.seed import (
+    Aggregate,
+    Case,
+    Const,
+    DefineFilter,
+    FilterUse,
+    Formula,
+    FormulaSeed,
+    Lookup,
+    Reduce,
+    SeedStep,
+    Tally,
+)
 from ..expr.interpreter import evaluate
 from ..expr.values import ExprError, Meter, short_json, truth
-from .interpreter import Computed, Interpreter, Row, Table
+from .interpreter import Computed, Interpreter, Reduced, Row, Table
 from .step_dependencies import EXTRACTIONS, names_in, needs, parts
 
 # Descriptions of computations in words, such as "count of extractions where severity is mild or severe".
 
 _TESTS = {"==": "is", "!=": "is not", "<": "is below", "<=": "is at most", ">": "is above", ">=": "is at least"}
-_AGGREGATES = {"sum": "sum of", "max": "greatest", "min": "least"}
+_AGGREGATES = {"sum": "sum of", "max": "maximum of", "min": "minimum of"}
 _LOOKUPS = {
     "exact": "value of the first key that is exactly",
     "substring_first": "value of the first key found in",
-    "substring_max": "greatest value of the keys found in",
+    "substring_max": "largest value of the keys found in",
     "word_first": "value of the first key found as a word in",
-    "word_max": "greatest value of the keys found as words in",
+    "word_max": "largest value of the keys found as words in",
 }
 
 
@@ -55,16 +67,22 @@ def step_in_words(step: SeedStep) -> str:
             return f"count of extractions{_where(step.where)}"
         case Aggregate():
             element = "" if step.element is None else f" {_subject(step.element)}"
-            of_none = "" if step.operation == "sum" or step.default is None else f"; {short_json(step.default)} of none"
-            return f"{_AGGREGATES[step.operation]}{element} over extractions{_where(step.where)}{of_none}"
+            default = "" if step.operation == "sum" or step.default is None else f"; default {short_json(step.default)}"
+            return f"{_AGGREGATES[step.operation]}{element} over extractions{_where(step.where)}{default}"
         case Lookup():
-            return f"{_LOOKUPS[step.match]} {format_expr(step.source)}; {short_json(step.default)} if there is none"
+            return f"{_LOOKUPS[step.match]} {format_expr(step.source)}; default {short_json(step.default)}"
         case Case():
             return "value of the first true rule"
         case Formula():
             return format_expr(step.expr)
         case Const():
             return "a constant"
+        case Tally():
+            most = "" if step.top is None else f"; the {step.top:,} most frequent values"
+            return f"number of extractions for each value of {_subject(step.element)}{_where(step.where)}{most}"
+        case Reduce():
+            read = ", ".join("the text" if source is None else _subject(source) for source in step.sources)
+            return f"written by the model about {read} of extractions{_where(step.where)}"
 
 
 def _where(where: Sequence[Expr | FilterUse] | None) -> str:
@@ -72,7 +90,7 @@ def _where(where: Sequence[Expr | FilterUse] | None) -> str:
 
 
 def condition_in_words(part: Expr | FilterUse) -> str:
-    """Return a condition in words if it has a simple form, else as the text of the expression."""
+    """Return a condition in words if it has a simple form. Otherwise, return the text of the expression."""
     match part:
         case FilterUse():
             return f"{part.name} {'holds' if part.holds else 'does not hold'}"
@@ -119,15 +137,15 @@ def _subject(expr: Expr) -> str:
     return expr.name if isinstance(expr, Field) and expr.namespace == "extraction" else format_expr(expr)
 
 
-StepKind = OneOf["filter", "aggregate", "lookup", "case", "formula", "constant"]
+StepKind = OneOf["filter", "aggregate", "lookup", "case", "formula", "constant", "reduced"]
 
 
 @frozen
 class Selection:
     """The rows that an aggregate used: the index and the contribution of each row. The contribution to a count is 1.
 
-    ``words`` is the text of the comprehension, if the formula has one; ``reads`` are the fields that were read. ``gave`` says
-    whether the contributions should be shown; it is false for a count.
+    ``words`` is the text of the comprehension, if the formula contains one. ``reads`` are the fields that it read. ``gave`` is
+    true if the contributions should be shown; it is false for a count.
     """
 
     words: str
@@ -169,6 +187,33 @@ class Explanation:
         """The explained value; None if the step has no value."""
         return self.steps[0].value
 
+    def as_json(self) -> dict[str, Any]:
+        """Return ``{name, value, rows, steps: [...]}``. Each step has those attributes of ``StepExplanation`` that are not empty."""
+        steps = [_step_json(step) for step in self.steps]
+        return {"name": self.name, "value": self.value, "rows": self.rows, "steps": steps}
+
+    def as_text(self, rows: Sequence[Row], *, reviews: int = 5) -> str:
+        """Return the explanation as text for a terminal.
+
+        Each step is shown once, below a step that needs it, with up to ``reviews`` reviews.
+
+        ``rows`` are the rows of the computation; their ``review``, ``id`` and ``excerpt`` are shown if present.
+        """
+        steps = {step.name: step for step in self.steps}
+        lines: list[str] = []
+        rendered: set[str] = set()
+        stack = [(self.name, 0)]
+        while stack:
+            name, depth = stack.pop()
+            step, indent = steps[name], "  " * min(depth, _DEEPEST)
+            if name in rendered:
+                lines.append(f"{indent}{_head(step)} (see above)")
+                continue
+            rendered.add(name)
+            lines += [f"{indent}{_head(step)}", *(f"{indent}  {line}" for line in _body(step, self, rows, reviews))]
+            stack += [(need, depth + 1) for need in reversed(step.needs)]
+        return "\n".join(printable(line if len(line) <= _LINE else line[: _LINE - 1] + "…") for line in lines)
+
 
 def explain(
     seed: FormulaSeed,
@@ -176,16 +221,18 @@ def explain(
     context: Mapping[str, Any],
     name: str,
     computed: Computed | None = None,
+    reduced: Mapping[str, Reduced] | None = None,
 ) -> Explanation:
     """Explain the value of step ``name``, or the reason why it has no value.
 
-    ``computed`` is the result of an earlier computation, if available. Raises ``ValueError`` if no step has this name.
+    ``computed`` is the result of an earlier computation, if available; ``reduced`` are the values of the ``reduce`` steps.
+    Raises ``ValueError`` if no step has this name.
     """
     if name not in seed.step_by_name:
         near = nearest(name, seed.step_by_name)
         raise ValueError(f"the seed has no step {name}" + (f"; did you mean {near}?" if near else ""))
     steps = _steps_in_display_order(seed, name)
-    return Explanation(name, len(rows), _Explainer(seed, rows, context, steps, computed).explained())
+    return Explanation(name, len(rows), _Explainer(seed, rows, context, steps, computed, reduced).explained())
 
 
 def _steps_in_display_order(seed: FormulaSeed, name: str) -> dict[str, SeedStep]:
@@ -208,10 +255,12 @@ class _Explainer:
         context: Mapping[str, Any],
         steps: Mapping[str, SeedStep],
         computed: Computed | None,
+        reduced: Mapping[str, Reduced] | None,
     ) -> None:
         self.steps = steps
         self.context = context
-        self.run = Interpreter(attrs.evolve(seed, steps=tuple(s for s in seed.steps if s.name in steps)), rows, context)
+        needed = attrs.evolve(seed, steps=tuple(s for s in seed.steps if s.name in steps))
+        self.run = Interpreter(needed, rows, context, reduced=reduced)
         self.computed = self.run.computed() if computed is None else self.run.resumed(computed)
         self.errors = {error.step: error.message for error in self.computed.errors}
 
@@ -235,7 +284,10 @@ class _Explainer:
             case DefineFilter():
                 used = tuple((index, True) for index, holds in enumerate(self.run.filters[step.name]) if holds)
                 return attrs.evolve(explanation, selections=(Selection("", used, _reads(parts(step))),))
-            case Aggregate():
+            case Reduce():
+                used = tuple((index, True) for index, holds in enumerate(self.run.selected(step.where)) if holds)
+                return attrs.evolve(explanation, selections=(Selection("", used, _reads(parts(step))),))
+            case Aggregate() | Tally():
                 gave = step.element is not None
                 selection = Selection("", tuple(self.run.elements(step)), _reads(parts(step)), gave)
                 return attrs.evolve(explanation, selections=(selection,))
@@ -250,7 +302,7 @@ class _Explainer:
                 return explanation
 
     def _operands(self, step: SeedStep) -> Iterator[tuple[str, Any]]:
-        """Yield the name and value of each computed value and each context field that ``step`` uses, each once."""
+        """Yield the computed values and the context fields that ``step`` uses, each once, as pairs of name and value."""
         seen: set[str] = set()
         for part in parts(step):
             if isinstance(part, FilterUse):
@@ -270,10 +322,13 @@ class _Explainer:
         for position, rule in enumerate(step.rules, 1):
             if truth(self.run.evaluated(rule.test)):
                 return f"rule {position} of {len(step.rules)} is true: {condition_in_words(rule.test)}"
-        return "no rule is true: the value is that of else"
+        return "no rule is true; the value comes from else"
 
     def _comprehensions(self, expr: Expr) -> Iterator[Selection]:
-        """Yield the rows that each comprehension over ``extractions`` uses, found row by row; for other uses of it, all rows."""
+        """Yield the rows that each comprehension over ``extractions`` uses.
+
+        If ``extractions`` is used in another way, all rows are used.
+        """
         for node in walk(expr, lambda node: not isinstance(node, Comprehension)):
             if isinstance(node, Comprehension) and node.clauses[0].iterable == Name(EXTRACTIONS):
                 first = attrs.evolve(node.clauses[0], iterable=Name(_ONE))
@@ -290,7 +345,7 @@ class _Explainer:
             names[_ONE] = [found]
             try:
                 given = evaluate(alone, names, context=self.context, meter=self.run.meter)
-            except ExprError:  # the whole formula has a value, so it did not evaluate this row
+            except ExprError:  # the formula as a whole has a value, so it did not evaluate this row
                 continue
             if given:
                 yield index, given[0] if len(given) == 1 else given
@@ -298,10 +353,11 @@ class _Explainer:
 
 _KINDS: Mapping[type, StepKind] = {
     DefineFilter: "filter", Aggregate: "aggregate", Lookup: "lookup", Case: "case", Formula: "formula", Const: "constant",
+    Tally: "aggregate", Reduce: "reduced",
 }  # fmt: skip
 
 _ONE = "one of extractions"
-"""The name that stands for a list of one row. It has spaces, so it can't clash with a name in an expression."""
+"""The name of a list that contains one row. The name has spaces, so it can't clash with a name in an expression."""
 
 
 def _reads(read: Sequence[Expr | FilterUse]) -> tuple[str, ...]:
@@ -311,7 +367,7 @@ def _reads(read: Sequence[Expr | FilterUse]) -> tuple[str, ...]:
 
 def _subscripts(comprehension: Comprehension) -> tuple[str, ...]:
     """Return the fields that a comprehension over ``extractions`` reads: ``e['f']``, ``e['meta']['k']``, also with ``.get``."""
-    variable = Name(comprehension.clauses[0].name)
+    variable = Name(comprehension.clauses[0].variable or _ONE)
     found: dict[str, None] = {}
     for node in walk(comprehension):
         owner, key = _key(node)
@@ -323,7 +379,7 @@ def _subscripts(comprehension: Comprehension) -> tuple[str, ...]:
 
 
 def _key(node: Node) -> tuple[Expr | None, str | None]:
-    """Return the value ``e`` and the key of ``e['key']`` or ``e.get('key')``; (None, None) for any other node."""
+    """If ``node`` is ``e['key']`` or ``e.get('key')``, return ``e`` and the key; for any other node, return (None, None)."""
     key: Expr | None = None
     if isinstance(node, Subscript):
         key = node.index
@@ -334,7 +390,7 @@ def _key(node: Node) -> tuple[Expr | None, str | None]:
     return None, None
 
 
-# Output of an explanation: as indented text, from the seed's output down to the reviews, and as JSON.
+# Output of an explanation as JSON or as indented text, from the seed's output down to the reviews.
 
 _DEEPEST = 12
 """Maximum number of indentation levels. A deeper chain of steps continues at the last level."""
@@ -346,27 +402,6 @@ _PARTS = 3
 """Maximum number of parts of a long review that are shown."""
 _EXCERPT = 90
 """Maximum number of characters of a review that are shown."""
-
-
-def as_text(explanation: Explanation, rows: Sequence[Row], *, reviews: int = 5) -> str:
-    """Return the explanation as text for a terminal: each step once, below a step that needs it, with up to ``reviews`` reviews.
-
-    ``rows`` are the explained rows; their ``review``, ``id`` and ``excerpt`` are shown if present.
-    """
-    steps = {step.name: step for step in explanation.steps}
-    lines: list[str] = []
-    rendered: set[str] = set()
-    stack = [(explanation.name, 0)]
-    while stack:
-        name, depth = stack.pop()
-        step, indent = steps[name], "  " * min(depth, _DEEPEST)
-        if name in rendered:
-            lines.append(f"{indent}{_head(step)} (see above)")
-            continue
-        rendered.add(name)
-        lines += [f"{indent}{_head(step)}", *(f"{indent}  {line}" for line in _body(step, explanation, rows, reviews))]
-        stack += [(need, depth + 1) for need in reversed(step.needs)]
-    return "\n".join(printable(line if len(line) <= _LINE else line[: _LINE - 1] + "…") for line in lines)
 
 
 def _head(step: StepExplanation) -> str:
@@ -388,7 +423,7 @@ def _body(step: StepExplanation, explanation: Explanation, rows: Sequence[Row], 
     if step.matched is not None:
         keys = ", ".join(f"{short_json(key)} gives {short_json(value)}" for key, value in step.matched[:reviews])
         more = f", and {len(step.matched) - reviews} more" if len(step.matched) > reviews else ""
-        lines.append(f"matched: {keys}{more}" if keys else "no key matches: the default")
+        lines.append(f"matched: {keys}{more}" if keys else "no key matches; the default is used")
     several = len(step.selections) > 1
     for selection in step.selections:
         over = f"{selection.words}: " if several else ""
@@ -425,16 +460,6 @@ def _read(row: Row, read: str) -> str:
         f" at characters {' and '.join(places[:_PARTS])}{' and more' if len(places) > _PARTS else ''}" if places else ""
     )
     return f"{name if namespace == 'extraction' else read} {short_json(row.get(namespace, {}).get(name))}{said}{where}"
-
-
-def as_json(explanation: Explanation) -> dict[str, Any]:
-    """Return ``{name, value, rows, steps: [...]}``. A step has the attributes of ``StepExplanation`` that are not empty."""
-    return {
-        "name": explanation.name,
-        "value": explanation.value,
-        "rows": explanation.rows,
-        "steps": [_step_json(step) for step in explanation.steps],
-    }
 
 
 def _step_json(step: StepExplanation) -> dict[str, Any]:

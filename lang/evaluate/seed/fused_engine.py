@@ -1,4 +1,4 @@
-"""The engine: a seed's steps become one generated function with the same values and errors as the interpreter.
+"""Compilation of a seed's steps into one generated function with the same values and errors as the interpreter.
 
 The function is the fast path for values of common types and sizes. If a guard fails, or the function raises any exception,
 the interpreter computes all steps, and the interpreter's result is used.
@@ -13,7 +13,19 @@ from attrs import frozen
 
 from ...trees import walk
 from ...trees.expr import Call, Comprehension, Expr, Field, Name
-from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
+from ...trees.seed import (
+    Aggregate,
+    Case,
+    Const,
+    DefineFilter,
+    FilterUse,
+    Formula,
+    FormulaSeed,
+    Lookup,
+    Reduce,
+    SeedStep,
+    Tally,
+)
 from ..expr.generator import call, function_of
 from ..expr.generator_types import ANYTHING, BOOLEAN, CHECKED, Code, Kind, constant_kind, integer, number, union
 from ..expr.generator_types import SPACE as EXPRESSIONS
@@ -21,14 +33,14 @@ from ..expr.generator_writer import Unsupported, Writer, cost_bound, memory_boun
 from ..expr.values import ExprError, Meter, checked_result
 from .fused_loops import SPACE, Loop, finder
 from .fusion import Reduction, conjuncts, of_aggregate, of_call
-from .interpreter import Computed, Row, aggregate, interpret, meta_keys
+from .interpreter import Computed, Reduced, Row, aggregate, interpret, meta_keys, tally
 from .step_dependencies import EXTRACTIONS, Reads, names_in, parts, reads_extractions, reads_of, unknown_rows
 
 # The generated Python function consists of loops over the rows; the steps that need no rows are between the loops.
 # A step that needs the result of a loop comes after that loop; an aggregate that needs such a step is computed by a later loop.
 
 _MOST_NODES = 6_000
-"""Maximum number of nodes of a seed's steps; with more nodes compiling takes longer than it saves."""
+"""Maximum number of nodes in a seed's steps. Compiling a larger seed takes longer than it saves."""
 _MOST_PARAMETERS = 100
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COUNT_BITS = 40
@@ -53,7 +65,7 @@ class _Emitter:
     def __init__(self, seed: FormulaSeed) -> None:
         self.seed = seed
         self.writer = Writer(self._resolve, self._call, {**EXPRESSIONS, **SPACE})
-        self.fields = seed.field_by_name
+        self.fields = seed.row_fields
         self.meta = meta_keys(seed)
         self.filters: dict[str, tuple[Expr, ...]] = {}
         self.values: dict[str, Code] = {}
@@ -96,17 +108,20 @@ class _Emitter:
         return function_of("\n".join(lines) + "\n", "run", self.writer.space)
 
     def _own(self, name: str, code: Code) -> str:
-        """Return the text of a value in the result. A list or an object that belongs to the seed is copied."""
+        """Return the code that writes a value into the result. Lists and objects of the seed itself are copied."""
         from_seed = isinstance(self.seed.step_by_name[name], Const | Lookup | Case) and code.kind.may("other")
         return f"copied({code.text})" if from_seed else code.text
 
     def _found_often(self, body: Sequence[str]) -> list[str]:
-        """Return the namespace names that loops use, as parameters with defaults, because access to locals is faster."""
+        """Return parameters for the names of the namespace that loops use.
+
+        Parameters with defaults are local variables, which Python reads faster.
+        """
         words = dict.fromkeys(word for line in body if line.startswith(" ") for word in _WORD.findall(line))
         return [f"{word}={word}" for word in words if word in self.writer.space][:_MOST_PARAMETERS]
 
     def _charge(self, step: SeedStep) -> None:
-        """Add the maximum cost of the step, as far as the cost is known in advance."""
+        """Add the step's maximum cost to the total. Only costs that are known in advance are included."""
         cost = 2 + sum(1 if isinstance(part, FilterUse) else cost_bound(part) for part in parts(step))
         if reads_extractions(step):
             self.per_row += cost
@@ -115,7 +130,7 @@ class _Emitter:
         self.fixed += cost
 
     def _grow(self, step: SeedStep) -> None:
-        """Count the nodes of a step. The conditions of filters count at each use, because nested filters grow exponentially."""
+        """Count the nodes of a step. The conditions of a filter are counted at each use, because nested filters can grow exponentially."""
         used = [part.name for part in parts(step) if isinstance(part, FilterUse)]
         size = sum(1 for _ in walk(step)) + sum(self.sizes.get(name, 0) for name in used)
         self.size += size
@@ -182,7 +197,7 @@ class _Emitter:
         found = of_call(expr, self.fields, self.meta)
         if found is None or found.element is None or expr.function == "sum":
             return found
-        # The interpreter's own function computes the greatest of several strings.
+        # The largest of several strings is computed by the interpreter's function.
         return found if self.loops[0].kind_of(found.element).numeric else None
 
     def _step(self, step: SeedStep) -> None:
@@ -195,6 +210,11 @@ class _Emitter:
                 self.values[step.name], self.stages[step.name] = self._value(step.value), -1
             case Aggregate():
                 self._line(step.name, self._aggregate(step))
+            case Tally():
+                name, _ = self._add(of_aggregate(step, self.filters))
+                self._line(step.name, self.writer.result(self.writer.ask(_tallier(step), Code(name, ANYTHING))))
+            case Reduce():
+                raise Unsupported  # a model writes its value; the interpreter takes it from the run
             case Formula():
                 code = self.writer.write(step.expr)
                 self._line(step.name, self.writer.result(code))
@@ -206,7 +226,7 @@ class _Emitter:
                 self._line(step.name, self.writer.ask(finder(step), source, kind=union(*kinds)))
 
     def _value(self, value: Any) -> Code:
-        """Return the code of a JSON value in the seed. A comparison with a null of this kind is not a test for null."""
+        """Return the code of a JSON value in the seed. If the value is null, a comparison with it is not compiled as a test for null."""
         if isinstance(value, list | dict):
             return Code(self.writer.keep(value), constant_kind(value), simple=True)
         code = self.writer.constant(value)
@@ -256,9 +276,13 @@ def _aggregator(step: Aggregate) -> Callable[[Meter, Any], Any]:
     return lambda meter, elements: aggregate(step, elements, meter)
 
 
+def _tallier(step: Tally) -> Callable[[Meter, Any], Any]:
+    return lambda meter, elements: tally(step, elements, meter)
+
+
 @frozen
 class Compute:
-    """A seed that is compiled once and can be run over the extractions of many contexts."""
+    """A seed that is compiled once, and can then be computed for the extractions of many contexts."""
 
     seed: FormulaSeed
     quick: Callable[[Sequence[Row], Mapping[str, Any]], dict[str, Any]] | None
@@ -267,22 +291,24 @@ class Compute:
 
     @classmethod
     def of(cls, seed: FormulaSeed) -> "Compute":
-        """Compile ``seed``. Never fails: the interpreter computes an unsupported seed."""
+        """Compile ``seed``. Never fails: a seed that can't be compiled falls back to the interpreter."""
         try:
             return cls(seed, generated(seed), reads_of(seed))
-        except (Unsupported, RecursionError):  # the trees are deeper than any parsed text
+        except (Unsupported, RecursionError):  # a tree that was built in code can be too deep
             return cls(seed, None, reads_of(seed))
 
-    def run(self, rows: Sequence[Row], context: Mapping[str, Any]) -> Computed:
-        """Return and raise exactly what ``interpret(seed, rows, context)`` does.
+    def run(
+        self, rows: Sequence[Row], context: Mapping[str, Any], reduced: Mapping[str, Reduced] | None = None
+    ) -> Computed:
+        """Return the same result as ``interpret(seed, rows, context, reduced=reduced)``, or raise the same error.
 
-        ``rows`` are objects ``{"extraction": {...}, "meta": {...}, "invalid"?: FIELDS, "invalid_meta"?: KEYS}``, one for each
-        successful extraction. They are not changed.
+        ``rows`` are objects ``{"extraction": {...}, "meta": {...}, "invalid"?: FIELDS, "invalid_meta"?: KEYS}``, one for each successful
+        extraction. The rows are not changed.
         """
         unknown = unknown_rows(self.reads, rows)
         if self.quick is not None and len(rows) not in unknown.values():
             try:
                 return Computed(self.quick(rows, context), (), unknown)
-            except Exception:  # noqa: S110 - whatever it is: the interpreter says it better, or knows the answer
+            except Exception:  # noqa: S110 - the interpreter computes the result, or reports a clearer error
                 pass
-        return interpret(self.seed, rows, context)
+        return interpret(self.seed, rows, context, reduced=reduced)

@@ -1,8 +1,8 @@
 """Writes one loop over the rows that computes several reductions at once.
 
 Enum fields have few combinations of values. For each combination, the results of the conditions and the increments of the
-counters (packed into one integer) are cached. Other conditions are written out; a condition that several reductions share is
-tested once.
+counters (packed into one integer) are cached. Other conditions are compiled one by one; a condition that several reductions
+share is tested once.
 """
 
 import math
@@ -31,9 +31,9 @@ _SPARE = 1_000_000
 
 
 def bounded(rows: int, per_row: int, fixed: int, memory: int) -> int:
-    """Guard: return the number of remaining steps, if ``per_row`` steps for each row plus ``fixed`` steps are within the limits.
+    """Guard: return the number of steps that remain if each row takes ``per_row`` steps and the rest takes ``fixed`` steps.
 
-    ``memory`` is the number of bytes per row that lists need; it must be within the limits too.
+    Both the steps and the memory must be within the limits. ``memory`` is the number of bytes that the lists need for each row.
     """
     return _left(step_limits(rows), rows, per_row, fixed, memory)
 
@@ -46,7 +46,7 @@ def _left(limits: Limits, rows: int, per_row: int, fixed: int, memory: int) -> i
 
 
 def measured(rows: int, per_row: int, fixed: int, memory: int) -> Meter:
-    """Return a meter for the parts whose cost is not known in advance; all other cost is already charged."""
+    """Return a meter for the parts whose cost is not known in advance; all other costs are already charged."""
     limits = step_limits(rows)
     meter = Meter(limits)
     meter.left = _left(limits, rows, per_row, fixed, memory)
@@ -55,12 +55,15 @@ def measured(rows: int, per_row: int, fixed: int, memory: int) -> Meter:
 
 
 def elements_of(rows: Sequence[Row], fields: Mapping[str, None], meta: Mapping[str, None]) -> list[dict[str, Any]]:
-    """Return the value of ``extractions``. Completes each row and converts it to its element, both in one expression."""
+    """Return the value of ``extractions``. A single expression completes each row and converts it to its element."""
     return [{**fields, **row["extraction"], "meta": {**meta, **row.get("meta", {})}} for row in rows]
 
 
 def remembered(*values: Any) -> bool:
-    """Guard: return whether ``values`` may be a cache key: only strings and nulls, because true and 1 would be the same key."""
+    """Guard: return whether ``values`` may be a cache key.
+
+    A key may contain only strings and nulls, because true and 1 would be the same key.
+    """
     keep = True
     for value in values:
         if value.__class__ is str:
@@ -74,21 +77,24 @@ def remembered(*values: Any) -> bool:
 
 
 def greatest(values: list[Any], *default: Any) -> Any:
-    """Return the greatest of numbers, like ``max`` of a list. Without numbers, return the default, if given."""
+    """Return the largest number, like ``max`` of a list. For an empty list, return the default if one is given."""
     if default and not values:
         return default[0]
     return extreme_of(max, max(values), values)
 
 
 def least(values: list[Any], *default: Any) -> Any:
-    """Return the least of numbers, like ``min`` of a list. Without numbers, return the default, if given."""
+    """Return the smallest number, like ``min`` of a list. For an empty list, return the default if one is given."""
     if default and not values:
         return default[0]
     return extreme_of(min, min(values), values)
 
 
 def finder(step: Lookup) -> Callable[[Meter, Any], Any]:
-    """Return a function ``(meter, source) -> value`` with the results of ``Table.find``; faster for substrings of a short string."""
+    """Return a function ``(meter, source) -> value`` with the results of ``Table.find``.
+
+    The returned function searches a short string faster.
+    """
     table = Table.of(step)
     ranked = _ranked(table)
     cost = 2 * len(table.keys)
@@ -107,7 +113,7 @@ def finder(step: Lookup) -> Callable[[Meter, Any], Any]:
 
 
 def _ranked(table: Table) -> list[tuple[str, Any]] | None:
-    """Return keys and values in an order in which the first matching key decides; None if no such order exists."""
+    """Return the keys and values in an order in which the first matching key has the result; None if there is no such order."""
     pairs = [(key, value) for key, value in zip(table.keys, table.values, strict=True) if key]
     if table.match == "substring_first":
         return pairs
@@ -132,7 +138,10 @@ SPACE: Mapping[str, Any] = {
 
 @frozen
 class Atom:
-    """A condition as text. ``free``: it can't fail, so it may be tested before others. ``reads`` are the locals that it needs."""
+    """A condition as code.
+
+    If ``free`` is true, the condition can't fail, so it may be tested before others. ``reads`` are the locals that the condition needs.
+    """
 
     text: str
     free: bool
@@ -155,7 +164,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """The name of the group, from which its local names are made."""
+        """The name of the group, the prefix of its local names."""
         return f"{self.prefix}f{self.number}"
 
     @property
@@ -179,7 +188,7 @@ class Group:
         return bool(self.counters or self._flags)
 
     def atom(self, parts: tuple[Expr, ...]) -> Atom:
-        """Return the condition that all of ``parts`` are true."""
+        """Return the code of a condition that is true if all of ``parts`` are true."""
         return Atom(self._flags.setdefault(parts, f"{self.name}_{len(self._flags)}"), True, (self.name,))
 
     def lines(self, keep: Callable[[Any], str]) -> list[str]:
@@ -253,7 +262,10 @@ class Loop:
     _after: list[str] = field(factory=list)
 
     def add(self, reduction: Reduction) -> tuple[str, Kind | None]:
-        """Add a reduction. Return the name of the local that holds its result after the loop, and the kind of its elements."""
+        """Add a reduction.
+
+        Return the name of the local that holds the reduction's result after the loop, and the kind of the result's elements.
+        """
         if reduction not in self._results:
             element = None if reduction.element is None else self._code_of(reduction.element)
             self._results[reduction] = (self.writer.local("a"), element, self._read())
@@ -271,7 +283,7 @@ class Loop:
         return self.writer.inside(self._resolve, expr)
 
     def _read(self) -> tuple[str, ...]:
-        """Return the locals read since the last call."""
+        """Return the locals that were read since the previous call of this method."""
         reads = tuple(dict.fromkeys(self._reads))
         self._reads.clear()
         return reads
@@ -333,7 +345,7 @@ class Loop:
         return lines, {group.memory: {} for group in self._groups}
 
     def _group(self, enums: Mapping[str, int]) -> None:
-        """Put the enum fields that conditions read into groups with few combinations of values."""
+        """Put the enum fields that conditions read into groups. Each group has few combinations of values."""
         for reduction in self._results:
             for part in reduction.where:
                 names = discrete_fields(part, enums)
@@ -341,7 +353,7 @@ class Loop:
                     self._join(names, enums)
 
     def _packed(self, reduction: Reduction, enums: Mapping[str, int]) -> bool:
-        """Return whether a reduction needs no work per row, because a counter of a group gives its result after the loop."""
+        """Return whether a reduction needs no work for each row. The result of such a reduction is a counter of a group after the loop."""
         name, _, _ = self._results[reduction]
         names = [discrete_fields(part, enums) for part in reduction.where]
         if reduction.kind == "check":
@@ -436,7 +448,7 @@ class Loop:
         return lines
 
     def _alone(self, action: Action, loaded: set[str]) -> list[str]:
-        """Return the lines of one action. The locals for a condition are loaded only if the conditions before it are true."""
+        """Return the lines of one action. Locals that a condition needs are loaded only if the earlier conditions are true."""
         known, lines, indent = loaded, list[str](), ""
         tests: list[str] = []
         parts: tuple[Atom | Action, ...] = (*action.atoms, action)
@@ -472,7 +484,10 @@ def _most_shared(actions: Sequence[Action]) -> tuple[Atom, int]:
 
 
 def _first(action: Action) -> Sequence[Atom]:
-    """Return the conditions that may be tested first: all conditions before the first that can fail, but at least one condition."""
+    """Return the conditions that may be tested first.
+
+    All conditions before the first one that can fail may be tested first; at least one condition is returned.
+    """
     return list(takewhile(lambda atom: atom.free, action.atoms)) or action.atoms[:1]
 
 

@@ -1,7 +1,7 @@
 """Reductions: aggregates and formulas such as ``sum(1 for e in extractions)``, which can share a loop over the rows.
 
-In both, the fields of a row are written in the same way: ``e["severity"]`` in the formula form becomes ``extraction.severity``
-as in the declarative form. Equal conditions can then be tested once.
+References to the fields of a row are normalized: ``e["severity"]`` in a formula becomes ``extraction.severity``, as in an
+aggregate. Equal conditions can then be tested once.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ from ...trees.expr import (
     TupleDisplay,
 )
 from ...trees.expr import Literal as Constant
-from ...trees.seed import Aggregate, FilterUse, Where
+from ...trees.seed import Aggregate, FilterUse, Tally, Where
 from ..expr.generator_types import Unsupported
 from .step_dependencies import EXTRACTIONS
 
@@ -35,7 +35,9 @@ _DEEPEST = 60
 
 @frozen
 class Reduction:
-    """A result computed from the rows for which all of ``where`` are true. The conditions are tested in this order.
+    """A result that is computed from rows.
+
+    Only rows for which all conditions in ``where`` are true are used. The conditions are tested in the order of ``where``.
 
     The kinds are ``count`` (the number of rows), ``exists`` (whether there is such a row), ``list`` (the elements of the rows),
     ``numbers`` (the elements, which must be numbers), and ``check`` (no result, only the errors of the conditions). ``skip``
@@ -48,9 +50,11 @@ class Reduction:
     skip: bool = False
 
 
-def of_aggregate(step: Aggregate, filters: Mapping[str, tuple[Expr, ...]]) -> Reduction:
+def of_aggregate(step: Aggregate | Tally, filters: Mapping[str, tuple[Expr, ...]]) -> Reduction:
     """Return the reduction for ``step``. Raises ``Unsupported`` for an unknown filter."""
     where = conjuncts(step.where or (), filters)
+    if isinstance(step, Tally):
+        return Reduction("list", where, step.element, skip=True)
     if step.operation == "count" or step.element is None:
         return Reduction("count", where)
     return Reduction("numbers" if step.operation == "sum" else "list", where, step.element, skip=True)
@@ -73,7 +77,7 @@ def conjuncts(where: Where, filters: Mapping[str, tuple[Expr, ...]]) -> tuple[Ex
 
 
 def _flat(expr: Expr) -> list[Expr]:
-    """Return the operands of an ``and``, including the operands of nested ones. Any other expression is its only operand."""
+    """Return the operands of an ``and``, including those of a nested ``and``. Any other expression is returned as one operand."""
     if isinstance(expr, BoolChain) and expr.operator == "and":
         return [part for operand in expr.operands for part in _flat(operand)]
     return [expr]
@@ -82,18 +86,18 @@ def _flat(expr: Expr) -> list[Expr]:
 def of_call(expr: Call, fields: Collection[str], meta: Collection[str]) -> Reduction | None:
     """Return the reduction for ``f(... for e in extractions ...)``, or None if the call is not a reduction.
 
-    ``fields`` and ``meta`` are the keys that each element certainly has. ``len`` and ``sum(1 ...)`` become a count. ``any`` tests
-    whether an element is true, ``all`` tests whether an element is false. ``sum``, ``max`` and ``min`` collect numbers.
+    ``fields`` and ``meta`` are the keys that every extraction and its ``meta`` have. ``len`` and ``sum(1 ...)`` become a count.
+    ``any`` tests whether an element is true, ``all`` whether one is false. ``sum``, ``max`` and ``min`` collect numbers.
     """
     inner = expr.arguments[0] if len(expr.arguments) == 1 else None
     if not isinstance(inner, Comprehension) or len(inner.clauses) != 1:
         return None
     (clause,) = inner.clauses
-    if clause.iterable != Name(EXTRACTIONS):
+    if clause.iterable != Name(EXTRACTIONS) or clause.variable is None:
         return None
-    where = [in_one_row(part, clause.name, fields, meta) for part in clause.conditions]
-    element: Expr | None = Constant(None) if inner.element == Name(clause.name) else None
-    element = element or in_one_row(inner.element, clause.name, fields, meta)
+    where = [in_one_row(part, clause.variable, fields, meta) for part in clause.conditions]
+    element: Expr | None = Constant(None) if inner.element == Name(clause.variable) else None
+    element = element or in_one_row(inner.element, clause.variable, fields, meta)
     if element is None or None in where:
         return None
     conditions = tuple(part for found in where if found is not None for part in _flat(found))
@@ -103,7 +107,7 @@ def of_call(expr: Call, fields: Collection[str], meta: Collection[str]) -> Reduc
         # The element must be evaluated if it reads the context, because a missing context field is an error.
         simple = isinstance(element, Constant) or (isinstance(element, Field) and element.namespace != "context")
         return Reduction("count", conditions) if simple and inner.kind == "list" else None
-    if inner.element == Name(clause.name):
+    if inner.element == Name(clause.variable):
         return None
     if expr.function in ("any", "all"):
         asked = _flat(element) if expr.function == "any" else [Not(element)]
@@ -131,7 +135,7 @@ class _Row:
     meta: Collection[str]
 
     def of(self, value: Any, depth: int) -> Any:
-        """Return a node, or a part of a node, in which fields replace the parts of the element."""
+        """Return ``value`` with each access to the element replaced by a field. ``value`` is a node or an attribute of a node."""
         if isinstance(value, tuple):
             return tuple([self.of(each, depth) for each in value])
         if not isinstance(value, Node):
@@ -164,7 +168,7 @@ class _Row:
 
 
 def _key_of(node: Node) -> str | None:
-    """Return the key in ``value["key"]`` or ``value.get("key")``. A default can be ignored, because all keys exist."""
+    """Return the key in ``value["key"]`` or ``value.get("key")``. The default of ``get`` can be ignored, because all keys exist."""
     if isinstance(node, Subscript) and isinstance(node.index, Constant) and isinstance(node.index.value, str):
         return node.index.value
     if isinstance(node, MethodCall) and node.method == "get" and all(isinstance(a, Constant) for a in node.arguments):
@@ -174,7 +178,7 @@ def _key_of(node: Node) -> str | None:
 
 
 def discrete_fields(expr: Expr, enums: Collection[str]) -> frozenset[str] | None:
-    """Return the enum fields that ``expr`` reads, if it only compares enum fields with constant strings and null; else None."""
+    """Return the enum fields that ``expr`` compares with constant strings and null. Return None if it does anything else."""
     stack: list[Expr] = [expr]
     found: set[str] = set()
     while stack:
@@ -199,7 +203,7 @@ def discrete_fields(expr: Expr, enums: Collection[str]) -> frozenset[str] | None
 
 
 def _of_texts(expr: Expr, listed: bool) -> bool:
-    """Return whether ``expr`` is null or a short string; if ``listed``, whether it is a list of these with at least one string."""
+    """Return whether ``expr`` is null or a short string. If ``listed``, it must be a list of such values with at least one string."""
     items: Sequence[Expr] = (expr,)
     if listed:
         if not isinstance(expr, ListDisplay | TupleDisplay):

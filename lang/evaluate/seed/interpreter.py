@@ -1,4 +1,4 @@
-"""The interpreter: it computes a seed's steps one after the other with the interpreter of expressions. It is slow and simple.
+"""A slow and simple interpreter that computes a seed's steps one after the other with the expression interpreter.
 
 The generated function must give the same results; if it fails in any way, this interpreter is used.
 """
@@ -22,7 +22,9 @@ from ...trees.seed import (
     FormulaSeed,
     Lookup,
     Match,
+    Reduce,
     SeedStep,
+    Tally,
     Where,
 )
 from ..expr.arithmetic import total
@@ -35,7 +37,7 @@ from .step_dependencies import EXTRACTIONS, needs, reads_of, unknown_rows
 
 
 def aggregate(step: Aggregate, elements: Sequence[Any], meter: Meter) -> Any:
-    """Return the result of ``step`` for ``elements`` without nulls. Raises ``ExprError`` for elements of a wrong type."""
+    """Return the result of ``step`` for ``elements``, which contain no nulls. Raises ``ExprError`` for elements of a wrong type."""
     if step.operation == "count":
         return len(elements)
     if step.operation == "sum":
@@ -44,8 +46,41 @@ def aggregate(step: Aggregate, elements: Sequence[Any], meter: Meter) -> Any:
 
 
 def extreme(operation: Literal["max", "min"], values: Sequence[Any], meter: Meter) -> Any:
-    """Return the greatest or least of numbers, or of strings, like ``max`` and ``min`` of a list."""
+    """Return the largest or smallest of numbers, or of strings, like ``max`` and ``min`` of a list."""
     return largest(meter, values) if operation == "max" else smallest(meter, values)
+
+
+def tally(step: Tally, elements: Sequence[Any], meter: Meter) -> list[dict[str, Any]]:
+    """Return how often each of ``elements`` occurs, ordered by count, then by value. ``elements`` contain no nulls.
+
+    Items of a list are counted one by one. Equal numbers are one value (an integer, if one of them is). Booleans come before
+    numbers, and numbers before strings. Raises ``ExprError`` for other values, such as objects, and if the limits are exceeded.
+    """
+    counts: dict[tuple[int, Any], list[Any]] = {}
+    for each in elements:
+        items = each if isinstance(each, list | tuple) else (each,)
+        meter.step(len(items))
+        for item in items:
+            if item is None:
+                continue
+            counted = counts.setdefault(_tally_key(item, step, meter), [item + 0 if item == 0.0 else item, 0])
+            counted[1] += 1
+            if isinstance(item, int):
+                counted[0] = item
+    found = sorted(counts.items(), key=lambda pair: (-pair[1][1], pair[0]))[: step.top]
+    return [{"value": value, "count": count} for _, (value, count) in found]
+
+
+def _tally_key(value: Any, step: Tally, meter: Meter) -> tuple[int, Any]:
+    if isinstance(value, bool):
+        return 0, value
+    if isinstance(value, int | float):
+        return 1, value
+    if isinstance(value, str):
+        meter.characters(len(value))
+        return 2, value
+    message = f"a tally counts strings, numbers and booleans, not {a(value)}: {short_json(value)}"
+    raise ExprError("type", message, span=step.element.span)
 
 
 # The result of computing a seed: a value for each successful step, and an error for each failed step.
@@ -55,9 +90,10 @@ def extreme(operation: Literal["max", "min"], values: Sequence[Any], meter: Mete
 class StepError:
     """The reason why a step has no value.
 
-    ``kind`` is the kind of an ``ExprError`` ("division", "type", "name", "key", "index", "value", "limit", "overflow", "result"),
-    "no_values" (the fields that the step reads are invalid in every extraction), or "skipped" (the step needs the step ``root``,
-    which failed). For other kinds ``root`` is the step's own name. ``span`` is the place of the fault in the text of the seed.
+    ``kind`` is the kind of an ``ExprError`` ("division", "type", "name", "key", "index", "value", "limit", "overflow",
+    "result"), "reduce" (no model has written the value), "no_values" (the fields that the step reads are invalid in every
+    extraction), or "skipped" (the step needs the step ``root``, which has failed). For other kinds ``root`` is the step's own
+    name. ``span`` is the position of the fault in the seed's text.
     """
 
     step: str
@@ -70,7 +106,7 @@ class StepError:
 
 @frozen
 class Computed:
-    """The values by name and the errors, both in the order of the steps. Filters have no value."""
+    """Maps the name of each step to its value, and lists the errors, both in the order of the steps. Filters have no value."""
 
     values: Mapping[str, Any]
     errors: tuple[StepError, ...] = ()
@@ -99,15 +135,15 @@ META_KEYS = ("stars", "useful", "year", "month", "date", "age_days")
 
 
 def meta_keys(seed: FormulaSeed) -> tuple[str, ...]:
-    """Return the keys of ``meta`` that ``seed`` may read: ``META_KEYS``, and other keys that its steps name."""
+    """Return the keys of ``meta`` that ``seed`` may read: ``META_KEYS``, the declared keys, and other keys that its steps use."""
     nodes = (node for step in seed.steps for node in walk(step))
     named = dict.fromkeys(node.name for node in nodes if isinstance(node, Field) and node.namespace == "meta")
-    return tuple(dict.fromkeys((*META_KEYS, *named)))
+    return tuple(dict.fromkeys((*META_KEYS, *seed.meta, *named)))
 
 
 def complete_rows(seed: FormulaSeed, rows: Sequence[Row]) -> list[dict[str, dict[str, Any]]]:
-    """Return ``rows`` with null for each missing field that the seed declares and for each missing key of ``meta``."""
-    fields, meta = dict.fromkeys(found.name for found in seed.fields), dict.fromkeys(meta_keys(seed))
+    """Return the completed ``rows``. A field that the seed declares, or a key of ``meta``, is null if it is missing."""
+    fields, meta = dict.fromkeys(seed.row_fields), dict.fromkeys(meta_keys(seed))
     return [{"extraction": {**fields, **row["extraction"]}, "meta": {**meta, **row.get("meta", {})}} for row in rows]
 
 
@@ -123,7 +159,7 @@ def element(row: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 class Table:
     """The table of a lookup, prepared for searches. ``keys`` are casefolded unless the match is exact.
 
-    An empty key matches only the empty string, and only in an exact match; as a substring it would match every string.
+    An empty key matches only the empty string, and only if the match is exact. As a substring, it would match every string.
     """
 
     match: Match
@@ -142,8 +178,9 @@ class Table:
     def find(self, source: Any, meter: Meter) -> Any:
         """Return the table's value for ``source``, a string or a list of strings, or the default if no key matches.
 
-        A null matches nothing, also in a list. If several keys match, the first key in the table counts; with a match ``..._max``,
-        the greatest value counts. Raises ``ExprError`` for a source that is not a string, and for values that can't be compared.
+        A null matches nothing, even in a list. If several keys match, the result is the value of the first of them in the
+        table. If the name of the match mode ends in ``_max``, the result is the largest of their values instead. Raises
+        ``ExprError`` for a source of another type, and for values that can't be compared.
         """
         found = self.matching(source, meter)
         if not found:
@@ -166,7 +203,9 @@ class Table:
             if isinstance(element, str):
                 texts.append(element if self.match == "exact" else element.casefold())
             elif element is not None:
-                message = f"a lookup's source is a text or a list of texts, not {a(element)}: {short_json(element)}"
+                message = (
+                    f"a lookup's source must be a string or a list of strings, not {a(element)}: {short_json(element)}"
+                )
                 raise ExprError("type", message, span=self.span)
         return texts
 
@@ -202,22 +241,33 @@ _ROW_STEPS = 1_250
 _ROW_BYTES = 1_000
 
 
-def interpret(
-    seed: FormulaSeed, rows: Sequence[Row], context: Mapping[str, Any], *, limits: Limits | None = None
-) -> Computed:
-    """Compute the steps of ``seed`` over ``rows`` in order. The comment above ``META_KEYS`` describes the rows.
+@frozen
+class Reduced:
+    """The value that a model wrote for a ``reduce`` step in a run, or the reason why the step has no value."""
 
-    A step that fails has no value. The steps that need it are skipped, and all other steps are computed. All steps share one
-    meter; the default of ``limits`` is the result of ``step_limits``.
+    value: Any = None
+    error: str = ""
+
+
+def interpret(
+    seed: FormulaSeed, rows: Sequence[Row], context: Mapping[str, Any], *, limits: Limits | None = None,
+    reduced: Mapping[str, Reduced] | None = None,
+) -> Computed:  # fmt: skip
+    """Compute the steps of ``seed`` over ``rows`` in order. The comment above ``META_KEYS`` describes the format of ``rows``.
+
+    A step that fails has no value. The steps that need a failed step are skipped, and all other steps are computed. All steps share one
+    meter; the default of ``limits`` is the result of ``step_limits``. ``reduced`` are the values of the ``reduce`` steps by name.
     """
-    return Interpreter(seed, rows, context, limits=limits).computed()
+    return Interpreter(seed, rows, context, limits=limits, reduced=reduced).computed()
 
 
 def step_limits(rows: int) -> Limits:
-    """Return the limits of a computation over ``rows`` extractions: the limits of an expression, or higher ones for many rows.
+    """Return the limits of a computation over ``rows`` extractions.
 
-    A computation over a few rows, which a person can read, may cost no more than one expression. With 100,000 rows the limits are
-    high enough for all steps.
+    The limits are those of an expression, raised in proportion to the number of rows. A computation over a few rows may take no
+    more steps than one expression.
+
+    With 100,000 rows, the limits are high enough for about 200 aggregates with conditions.
     """
     limits = Limits()
     return attrs.evolve(
@@ -232,12 +282,14 @@ def row_cost(parts: Sequence[Expr | FilterUse]) -> int:
 
 
 class Interpreter:
-    """One computation of a seed. After the computation it also reports which rows a step used, for explanations."""
+    """One computation of a seed. After the computation, the interpreter also reports which rows a step used, for explanations."""
 
     def __init__(
-        self, seed: FormulaSeed, rows: Sequence[Row], context: Mapping[str, Any], *, limits: Limits | None = None
-    ) -> None:
+        self, seed: FormulaSeed, rows: Sequence[Row], context: Mapping[str, Any], *, limits: Limits | None = None,
+        reduced: Mapping[str, Reduced] | None = None,
+    ) -> None:  # fmt: skip
         self.seed = seed
+        self.reduced = reduced or {}
         self.rows = complete_rows(seed, rows)
         self.context = context
         self.meter = Meter(limits or step_limits(len(rows)))
@@ -281,6 +333,9 @@ class Interpreter:
         if self.rows and not isinstance(step, DefineFilter) and self.unknown.get(step.name) == len(self.rows):
             self.errors[step.name] = self._no_values(step)
             return
+        if isinstance(step, Reduce):
+            self._take(step)
+            return
         try:
             if isinstance(step, DefineFilter):
                 self.filters[step.name] = self.selected(step.where)
@@ -295,13 +350,13 @@ class Interpreter:
             )
 
     def _no_values(self, step: SeedStep) -> StepError:
-        """Return the error of a step for which every row is unknown: a result over no rows would be wrong."""
+        """Return the error for a step that has no valid row. Without this error, a result computed from no rows would be wrong."""
         reads = self.reads[step.name]
         names = [*sorted(reads.fields), *(f"meta.{name}" for name in sorted(reads.meta))]
         count = len(self.rows)
         where = "the one extraction" if count == 1 else f"each of the {count:,} extractions"
         message = f"{step.name} has no values: {' or '.join(names)} is invalid in {where}"
-        hint = "the extractions say under invalid what was written instead"
+        hint = "see `invalid` in each extraction for the original value"
         return StepError(step.name, "no_values", message, hint, step.span, root=step.name)
 
     def _value(self, step: SeedStep) -> Any:
@@ -318,11 +373,24 @@ class Interpreter:
             case Aggregate():
                 values = [value for _, value in self.elements(step)]
                 return checked_result(aggregate(step, values, self.meter), step.span, self.meter)
+            case Tally():
+                values = [value for _, value in self.elements(step)]
+                return checked_result(tally(step, values, self.meter), step.span, self.meter)
             case _:
                 raise AssertionError(step)
 
+    def _take(self, step: Reduce) -> None:
+        """Accept the value that a model wrote for ``step`` or, without a value, the reason for its absence."""
+        found = self.reduced.get(step.name)
+        if found is not None and not found.error:
+            self.values[step.name] = self.names[step.name] = copied(found.value)
+            return
+        message = found.error if found is not None else f"{step.name} has no value: a model writes it in a run"
+        hint = "" if found is not None else "run the seed with a model (seed run), or use the results of such a run"
+        self.errors[step.name] = StepError(step.name, "reduce", message, hint, step.span, root=step.name)
+
     def evaluated(self, expr: Expr, row: Mapping[str, Any] | None = None) -> Any:
-        """Return the value of ``expr``, from the values computed so far, the context and, in an aggregate, one row."""
+        """Evaluate ``expr`` with the values computed so far, the context and, in an aggregate, one row."""
         return self.evaluator.value(expr, row)
 
     def selected(self, where: Where | None) -> list[bool]:
@@ -339,7 +407,7 @@ class Interpreter:
             raise ExprError("name", f"no earlier step defines the filter {part.name}", span=part.span)
         return self.filters[part.name][index] is part.holds
 
-    def elements(self, step: Aggregate) -> list[tuple[int, Any]]:
+    def elements(self, step: Aggregate | Tally) -> list[tuple[int, Any]]:
         """Return the index and the contribution of each row that ``step`` used. The contribution to a count is 1."""
         used = [index for index, holds in enumerate(self.selected(step.where)) if holds]
         if step.element is None:

@@ -1,11 +1,12 @@
-"""Sensitivity of the results: finds the extractions that, individually, change an output if they are removed or modified.
+"""Sensitivity analysis: find the single extractions whose removal or modification changes an output.
 
-Each distinct row is removed once. Then each enum and each boolean in the row is set to each of its other values. Changes that
-affect no requested output are not reported. See ``docs/design/seed.md#sensitivity``.
+Each row is removed once, and each of its enums and booleans is set to every other value that it can have. Equal rows are tried only once.
+Changes that affect no requested output are not reported. See ``docs/design/seed.md#sensitivity``.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import frozen
@@ -13,18 +14,18 @@ from attrs import frozen
 from ...diagnostic import nearest
 from ...trees import walk
 from ...trees.expr import Call, Comprehension, Expr, Field, Name
-from ...trees.seed import DefineFilter, FilterUse, FormulaSeed
+from ...trees.seed import FilterUse, FormulaSeed
 from ..expr.comparison import equal
 from ..expr.values import Meter
 from .fused_engine import Compute
-from .interpreter import Computed, Interpreter, Row
+from .interpreter import Computed, Interpreter, Reduced, Row
 from .step_dependencies import EXTRACTIONS, parts
 
 Run = Callable[[Sequence[Row], Mapping[str, Any]], Computed]
 """A function that computes all steps over rows and a context, such as ``Compute.run``."""
 
 _STEPS = 50_000_000
-"""Default budget of all computations together, in steps. At least ``_LEAST`` computations are made."""
+"""Default maximum number of steps of all computations together. At least ``_LEAST`` computations are made in any case."""
 _LEAST = 20
 
 
@@ -48,10 +49,10 @@ class OutputChange:
 
 @frozen
 class Flip:
-    """A single change of one row that changes outputs.
+    """A single edit of one row that changes at least one output.
 
-    ``index`` is the index of the row. ``same`` are the indices of equal rows, for which the same change has the same effect.
-    ``field`` is "" if the row is removed; otherwise the value of this field changes from ``before`` to ``after``.
+    ``index`` is the index of the row. ``same`` are the indices of equal rows, for which the same change has the same effect. If the row is
+    removed, ``field`` is "". Otherwise, the value of ``field`` changes from ``before`` to ``after``.
     """
 
     index: int
@@ -64,7 +65,10 @@ class Flip:
 
 @frozen
 class Sensitivity:
-    """The changes that affect an output, the greatest effect first. Of the ``possible`` changes, ``tried`` were computed."""
+    """The changes that affect an output, largest effect first.
+
+    ``possible`` is the number of possible changes. ``tried`` is the number of changes that were computed.
+    """
 
     flips: tuple[Flip, ...]
     outputs: tuple[str, ...]
@@ -89,20 +93,22 @@ def sensitivity(
     outputs: Sequence[str] | None = None,
     run: Run | None = None,
     limit: int | None = None,
+    reduced: Mapping[str, Reduced] | None = None,
 ) -> Sensitivity:
     """Try each single change of ``rows`` and return those that change ``outputs``.
 
-    By default, ``outputs`` are the seed's outputs that failed or are a string or a boolean: its verdicts. At most ``limit`` changes
-    are computed; the default is the number of computations that take some 50,000,000 steps together. First the rows are removed
-    one by one, then fields are changed, row by row. ``run`` computes ``seed`` (default: the seed is compiled here). Raises
-    ``ValueError`` if a name in ``outputs`` is not a step with a value.
+    By default, ``outputs`` are the seed's verdicts. A verdict is an output that failed, or whose value is a string or a
+    boolean. At most ``limit`` changes are computed; by default, as many as about 50,000,000 steps allow. First each row is
+    removed, then the fields of each row are changed. ``run`` computes ``seed``; by default, the seed is compiled here. Raises
+    ``ValueError`` if a name in ``outputs`` is not a step with a value. ``reduced`` are the values of the ``reduce`` steps,
+    which no change affects.
     """
-    reference = Interpreter(seed, rows, context)
+    reference = Interpreter(seed, rows, context, reduced=reduced)
     before = reference.computed()
     checked = _checked_outputs(seed, before, outputs)
     trials = _trials(seed, rows)
     most = max(_LEAST, _STEPS // max(1, reference.spent)) if limit is None else max(0, limit)
-    computing = run or Compute.of(seed).run
+    computing = run or partial(Compute.of(seed).run, reduced=reduced)
     flips = []
     for trial in trials[:most]:
         changes = _changes(checked, before, computing(_changed(rows, trial), context))
@@ -116,14 +122,14 @@ def _checked_outputs(seed: FormulaSeed, before: Computed, outputs: Sequence[str]
         failed = {error.step for error in before.errors}
         return tuple(name for name in seed.outputs if name in failed or isinstance(before.values.get(name), str | bool))
     for name in outputs:
-        if name not in seed.step_by_name or isinstance(seed.step_by_name[name], DefineFilter):
+        if name not in seed.value_by_name:
             near = nearest(name, seed.step_by_name)
-            raise ValueError(f"the seed computes no {name}" + (f"; did you mean {near}?" if near else ""))
+            raise ValueError(f"the seed does not compute {name}" + (f"; did you mean {near}?" if near else ""))
     return tuple(outputs)
 
 
 def _trials(seed: FormulaSeed, rows: Sequence[Row]) -> list[_Trial]:
-    """Return all changes to try. Of rows that no step can distinguish, only the first is changed."""
+    """Return all changes to try. If no step can distinguish several rows, only the first of these rows is changed."""
     read = _fields_read(seed)
     groups: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
@@ -144,7 +150,8 @@ def _trials(seed: FormulaSeed, rows: Sequence[Row]) -> list[_Trial]:
 class _Read:
     """The fields that steps read by name.
 
-    ``whole``: a formula reads ``extractions``. ``ordered``: its result may depend on the order of the extractions.
+    ``whole`` is true if a formula reads ``extractions``; ``ordered`` is true if the result of a formula may depend on the order of the
+    extractions.
     """
 
     fields: frozenset[tuple[str, str]]
@@ -166,6 +173,8 @@ _ORDERLESS = frozenset({"all", "any", "len", "max", "median", "min", "set", "sor
 def _is_orderless(node: Any) -> bool:
     """Return whether ``node`` is a call over ``extractions`` whose result does not depend on their order."""
     if not isinstance(node, Call) or node.function not in _ORDERLESS or len(node.arguments) != 1:
+        return False
+    if any(name == "key" for name, _ in node.keywords):  # elements with equal keys stay in their order
         return False
     argument: Expr = node.arguments[0]
     if isinstance(argument, Comprehension):
@@ -224,7 +233,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _effect(flip: Flip) -> tuple[Any, ...]:
-    """Return the sort key: the number of changed outputs that are not numbers, the largest change of a number, the place."""
+    """Return the sort key of a change.
+
+    The key consists of the number of changed outputs that are not numbers, the largest change of a number, and the position.
+    """
     verdicts = sum(1 for change in flip.outputs if change.size == float("inf"))
     largest = max((change.size for change in flip.outputs if change.size < float("inf")), default=0.0)
     return (-verdicts, -largest, flip.index, flip.field, json.dumps(flip.after))

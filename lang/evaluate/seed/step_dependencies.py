@@ -1,4 +1,4 @@
-"""Dependencies of a step: the earlier steps that it uses, including filters, and the fields of an extraction that it reads."""
+"""Dependencies of a step: the earlier steps and filters that it uses, and the extraction fields that it reads."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -8,14 +8,26 @@ from attrs import frozen
 from ...dependencies import Diagram as Graph
 from ...trees import Node, walk
 from ...trees.expr import Comprehension, Expr, Field, Literal, MethodCall, Name, Subscript
-from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
+from ...trees.seed import (
+    Aggregate,
+    Case,
+    Const,
+    DefineFilter,
+    FilterUse,
+    Formula,
+    FormulaSeed,
+    Lookup,
+    Reduce,
+    SeedStep,
+    Tally,
+)
 
 EXTRACTIONS = "extractions"
-"""The name that stands for the list of all extractions in an expression."""
+"""Name of the list of all extractions in expressions."""
 
 
 def needs(step: SeedStep) -> tuple[str, ...]:
-    """Return the names that ``step`` uses, each once, in order of first use. Not all of them need be names of steps."""
+    """Return the names that ``step`` uses, each once, in order of first use. Steps with these names need not exist."""
     found: dict[str, None] = {}
     for part in parts(step):
         if isinstance(part, FilterUse):
@@ -33,6 +45,10 @@ def parts(step: SeedStep) -> tuple[Expr | FilterUse, ...]:
             return step.where
         case Aggregate():
             return (*(step.where or ()), *(() if step.element is None else (step.element,)))
+        case Tally():
+            return (*(step.where or ()), step.element)
+        case Reduce():
+            return (*(step.where or ()), *(source for source in step.sources if source is not None))
         case Lookup():
             return (step.source,)
         case Case():
@@ -44,14 +60,14 @@ def parts(step: SeedStep) -> tuple[Expr | FilterUse, ...]:
 
 
 def reads_extractions(step: SeedStep) -> bool:
-    """Return whether ``step`` reads the extractions directly, as an aggregate, a filter or a formula over ``extractions`` does."""
-    if isinstance(step, Aggregate | DefineFilter):
+    """Return whether ``step`` reads the extractions directly. Aggregates, filters and formulas over ``extractions`` do."""
+    if isinstance(step, Aggregate | DefineFilter | Tally | Reduce):
         return True
     return any(EXTRACTIONS in names_in(part) for part in parts(step) if not isinstance(part, FilterUse))
 
 
 def names_in(expr: Expr) -> tuple[str, ...]:
-    """Return the free names of ``expr``, each once. Variables of comprehensions are not free."""
+    """Return the free names of ``expr``, each once. The variables of a comprehension are not free."""
     found: dict[str, None] = {}
     stack: list[tuple[Node, frozenset[str]]] = [(expr, frozenset())]
     while stack:
@@ -62,7 +78,7 @@ def names_in(expr: Expr) -> tuple[str, ...]:
                 known = bound
                 for clause in node.clauses:
                     inner.append((clause.iterable, known))
-                    known |= {clause.name}
+                    known |= set(clause.names)
                     inner += [(condition, known) for condition in clause.conditions]
                 inner.append((node.element, known))
             elif isinstance(node, Name) and node.name not in bound:
@@ -82,7 +98,7 @@ class Reads:
         return Reads(self.fields | other.fields, self.meta | other.meta)
 
     def unknown(self, row: Mapping[str, Any]) -> bool:
-        """Return whether one of these fields or keys is invalid in ``row``, so that its value is unknown."""
+        """Return whether one of these fields or keys is invalid in ``row``. The value of an invalid field or key is unknown."""
         return not (
             self.fields.isdisjoint(row.get("invalid", ())) and self.meta.isdisjoint(row.get("invalid_meta", ()))
         )
@@ -93,7 +109,7 @@ def reads_of(seed: FormulaSeed) -> dict[str, Reads]:
     found: dict[str, Reads] = {}
     filters: dict[str, Reads] = {}
     for step in seed.steps:
-        made = _own_reads(step, seed.field_by_name)
+        made = _own_reads(step, seed.row_fields)
         for part in parts(step):
             if isinstance(part, FilterUse):
                 made |= filters.get(part.name, Reads())
@@ -104,7 +120,12 @@ def reads_of(seed: FormulaSeed) -> dict[str, Reads]:
 
 
 def reads_of_outputs(seed: FormulaSeed) -> Reads:
-    """Return the fields and keys of extractions that the outputs' steps read, directly or through the steps they need."""
+    """Return the fields and keys of extractions that the output steps read, directly or through the steps that they need.
+
+    The outputs of a seed that only extracts are all its fields, and the declared keys of ``meta``.
+    """
+    if seed.extracts_only:
+        return Reads(frozenset(seed.row_fields), frozenset(seed.meta))
     reads, steps = reads_of(seed), seed.step_by_name
     made, seen, stack = Reads(), set[str](), list(seed.outputs)
     while stack:
@@ -156,7 +177,7 @@ _CONTEXT = "context"
 
 
 def step_graph(seed: FormulaSeed) -> Graph:
-    """Return, for each step, the steps that it uses. ``extractions`` and ``context`` count as steps if they are used.
+    """Map each step to the steps that it uses. ``extractions`` and ``context`` count as steps if they are used.
 
     A step that uses a filter is connected to that filter instead of to the extractions.
     """
@@ -203,5 +224,9 @@ def _operation(step: SeedStep) -> str:
             return "case"
         case Const():
             return "const"
+        case Tally():
+            return "tally"
+        case Reduce():
+            return "reduce"
         case _:
             return "expr"

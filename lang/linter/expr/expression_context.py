@@ -1,4 +1,4 @@
-"""The context of the lints for expressions: the expression, its nodes, and the names that are known in its place."""
+"""The context of the lints for expressions: the expression, its nodes, and the names that it may use."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -8,6 +8,7 @@ from typing import Literal as OneOf
 import attrs
 
 from ...diagnostic import Diagnostic, Edit, Severity
+from ...evaluate.seed.interpreter import META_KEYS
 from ...evaluate.seed.step_dependencies import EXTRACTIONS
 from ...source import NOWHERE, Span
 from ...trees import Node, walk
@@ -17,9 +18,9 @@ from ...trees.seed import Extracted
 from ..framework import LintContext, Lints, Suggestions
 
 _LOOKED_AT = 100_000
-"""Maximum number of known names compared for the suggestions of one check. A seed has one check per step."""
+"""Maximum number of known names that are compared to find the suggestions of one check. A seed has one check per step."""
 _MOST_LISTED = 1_000
-"""Maximum number of known names; with more, a hint lists none of them."""
+"""Maximum number of known names that hints list; if there are more, hints do not list any."""
 
 Binding = OneOf["row", "value"]
 """The type of a comprehension's variable: "row" (one extraction) or "value" (any other value)."""
@@ -27,7 +28,7 @@ Binding = OneOf["row", "value"]
 
 @attrs.frozen
 class Place:
-    """A node, with the variables of comprehensions that are bound at the node."""
+    """A node, and the variables of comprehensions that are bound there."""
 
     node: Expr
     variables: Mapping[str, Binding]
@@ -37,8 +38,8 @@ class Place:
 class Context(LintContext):
     """An expression under check.
 
-    ``names``, ``fields`` and ``context_keys`` are None if unknown. ``row``: the expression is evaluated for each extraction;
-    ``extraction`` and ``meta`` refer to the current one.
+    ``names``, ``fields`` and ``context_keys`` are None if unknown. If ``row`` is true, the expression is evaluated for each
+    extraction, and ``extraction`` and ``meta`` refer to the current one.
     """
 
     expr: Expr
@@ -46,6 +47,8 @@ class Context(LintContext):
     row: bool = False
     fields: Mapping[str, Extracted] | None = None
     context_keys: Collection[str] | None = None
+    meta: Collection[str] = META_KEYS
+    """The keys of a review's metadata."""
     _suggestions: Suggestions = attrs.field(factory=lambda: Suggestions(_LOOKED_AT), init=False, eq=False, repr=False)
 
     @cached_property
@@ -67,7 +70,7 @@ class Context(LintContext):
         self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:  # fmt: skip
-        """Return a diagnostic. For an expression that a program built, the diagnostic has neither a place nor edits."""
+        """Return a diagnostic. If the expression was built in code, the diagnostic has neither a place nor edits."""
         place = None if span == NOWHERE else span
         return super().diagnostic(code, message, place, *hints, edits=edits, severity=severity)
 
@@ -76,7 +79,7 @@ lint: Lints[Context] = Lints()
 
 
 def listed(known: Iterable[str], most: int = 12) -> str:
-    """Return a hint with the names, "known: `a`, `b`"; "" without names or with too many names."""
+    """Return a hint that lists the names, such as "known: `a`, `b`". Return "" if there are no names or too many."""
     names = sorted(islice(known, _MOST_LISTED + 1))
     if not 0 < len(names) <= _MOST_LISTED:
         return ""
@@ -95,7 +98,7 @@ def _places(expr: Expr) -> Iterator[Place]:
             continue
         for clause in node.clauses:
             stack.append(Place(clause.iterable, variables))
-            variables = {**variables, clause.name: _binding(clause, variables)}
+            variables = {**variables, **dict.fromkeys(clause.names, _binding(clause, variables))}
             stack += [Place(condition, variables) for condition in clause.conditions]
         stack.append(Place(node.element, variables))
 
@@ -107,8 +110,10 @@ def _children(node: Node) -> list[Expr]:
 def _binding(clause: Clause, variables: Mapping[str, Binding]) -> Binding:
     """Return the type of a clause's variable: "row" if the clause iterates over all or some extractions, else "value"."""
     over = clause.iterable
+    if clause.variable is None:
+        return "value"
     if isinstance(over, Comprehension) and isinstance(over.element, Name):
-        inner = {each.name: each for each in over.clauses}.get(over.element.name)
+        inner = {each.variable: each for each in over.clauses}.get(over.element.name)
         over = inner.iterable if inner is not None else over
     is_row = isinstance(over, Name) and over.name == EXTRACTIONS and EXTRACTIONS not in variables
     return "row" if is_row else "value"

@@ -4,9 +4,8 @@ import json
 import re
 from collections.abc import Collection, Iterator
 
-from ...catalogue.operations import FUNCTIONS, METHODS, Function
+from ...catalogue.operations import DATE_UNITS, FUNCTIONS, METHODS, RESERVED_FUNCTIONS, Function
 from ...diagnostic import Diagnostic, Edit
-from ...evaluate.seed.interpreter import META_KEYS
 from ...evaluate.seed.step_dependencies import EXTRACTIONS
 from ...printer.expr_printer import format_expr
 from ...source import Span
@@ -43,7 +42,7 @@ def unknown_names(context: Context) -> Iterator[Diagnostic]:
 def _unknown_name(context: Context, place: Place, node: Name) -> Diagnostic:
     name, names = node.name, context.known or frozenset()
     message = f"unknown value `{name:.60}`"
-    if name in FUNCTIONS:
+    if name in RESERVED_FUNCTIONS:
         hint = f"it is a function: write `{FUNCTIONS[name].signature}`"
         return context.diagnostic("EXPR050", message, node.span, hint)
     if name == "context" and (reads := _reads_of_context(context)).get(node.span) is not None:
@@ -56,17 +55,23 @@ def _unknown_name(context: Context, place: Place, node: Name) -> Diagnostic:
     if context.fields is not None and name in context.fields and EXTRACTIONS in names:
         hint = f"it is a field of each extraction: `e[{json.dumps(name)}] for e in {EXTRACTIONS}`"
         return context.diagnostic("EXPR050", message, node.span, hint)
+    if name in FUNCTIONS:
+        hint = f"it is a function: write `{FUNCTIONS[name].signature}`"
+        return context.diagnostic("EXPR050", message, node.span, hint)
     if context.has_enough:
         return context.diagnostic("EXPR050", message, node.span)
     known = names.union(place.variables)
     near = context.suggestion(name, known)
     edits = [Edit(node.span, near)] if near else []
-    hint = f"did you mean `{near}`?" if near else listed(known) if known else "the expression has no values"
+    hint = f"did you mean `{near}`?" if near else listed(known) if known else "no values are defined"
     return context.diagnostic("EXPR050", message, node.span, hint, edits=edits)
 
 
 def _reads_of_context(context: Context) -> dict[Span, tuple[Span, str]]:
-    """Return the span and the key of each ``context["key"]`` and ``context.get("key")``, keyed by the span of ``context``."""
+    """Find all ``context["key"]`` and ``context.get("key")``.
+
+    The result maps the span of each name ``context`` to the span of the complete access and to its key.
+    """
     found: dict[Span, tuple[Span, str]] = {}
     for place in context.places:
         node = place.node
@@ -88,10 +93,10 @@ def _reads_of_context(context: Context) -> dict[Span, tuple[Span, str]]:
 
 
 def _in_namespace(context: Context, place: Place, name: str) -> str | None:
-    """Return the full spelling of a field or a key that lacks its namespace, or None if that spelling is not certain."""
+    """Return the full name of a field or a key that was written without its namespace. Return None if the full name is not certain."""
     fields = context.fields or {}
     rows = [variable for variable, binding in place.variables.items() if binding == "row"]
-    if context.row and (name in fields) != (name in META_KEYS):
+    if context.row and (name in fields) != (name in context.meta):
         return f"extraction.{name}" if name in fields else f"meta.{name}"
     if not context.row and len(rows) == 1 and name in fields:
         return f"{rows[0]}[{json.dumps(name)}]"
@@ -115,9 +120,9 @@ def namespaces(context: Context) -> Iterator[Diagnostic]:
             f"write `{rows[0]}{part}`" if edits else f"iterate over the extractions: `e{part} for e in {EXTRACTIONS}`"
         )
         if not edits and context.known is not None and EXTRACTIONS not in context.known:
-            hint = "values are named without a prefix"
+            hint = "values have no prefix: write only the name"
         what = "extraction" if node.namespace == "extraction" else "review"
-        message = f"`{node.namespace}.{node.name:.60}` has no value: there is no current {what} here"
+        message = f"`{node.namespace}.{node.name:.60}` has no value here: there is no current {what}"
         yield context.diagnostic("EXPR055", message, node.span, hint, edits=edits)
 
 
@@ -131,12 +136,12 @@ def unknown_fields(context: Context) -> Iterator[Diagnostic]:
         node, part = place.node, row_part(place)
         if isinstance(node, Field) and node.namespace == "extraction" and context.row and node.name not in fields:
             span = _last(node.span, node.name)
-            meta = node.name in META_KEYS
+            meta = node.name in context.meta
             written = f"meta.{node.name}" if meta else None
             yield _no_field(context, node.name, node.span, span, written, quoted=False)
         elif part is not None and part[0] == "extraction" and part[1] not in fields and part[1] != "meta":
             key = part[2]
-            is_meta = part[1] in META_KEYS and not isinstance(node, MethodCall)
+            is_meta = part[1] in context.meta and not isinstance(node, MethodCall)
             written = f'"meta"][{json.dumps(part[1])}' if is_meta else None
             yield _no_field(context, part[1], key.span, key.span, written, quoted=True)
 
@@ -156,7 +161,7 @@ def _no_field(context: Context, name: str, whole: Span, span: Span, written: str
 
 
 def _last(span: Span, name: str) -> Span:
-    """Return the span of ``name``, which is at the end of ``span``."""
+    """Return the span of ``name`` at the end of ``span``."""
     return Span(span.end - len(name), span.end)
 
 
@@ -171,11 +176,11 @@ def unknown_metadata(context: Context) -> Iterator[Diagnostic]:
             name, span, inner, quoted = part[1], part[2].span, part[2].span, True
         else:
             continue
-        if name in META_KEYS:
+        if name in context.meta:
             continue
-        near = context.suggestion(name, META_KEYS)
+        near = context.suggestion(name, context.meta)
         edits = [Edit(inner, json.dumps(near) if quoted else near)] if near else []
-        hint = f"did you mean `{near}`?" if near else f"a review has {', '.join(META_KEYS)}"
+        hint = f"did you mean `{near}`?" if near else f"a review has {', '.join(context.meta)}"
         yield context.diagnostic("EXPR057", f"a review has no `{name:.60}`", span, hint, edits=edits)
 
 
@@ -195,24 +200,24 @@ def unknown_context(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR062")
 def shadowing(context: Context) -> Iterator[Diagnostic]:
-    """Report variables of comprehensions whose name is already in use."""
+    """Report a comprehension's variable if its name is already in use."""
     for place in context.places:
         if not isinstance(place.node, Comprehension):
             continue
         taken = set(place.variables)
         for clause in place.node.clauses:
-            name = clause.name
-            why = ""
-            if name in taken:
-                why = "another `for` has this variable"
-            elif context.known is not None and name in context.known:
-                why = "a value has this name"
-            elif name in FUNCTIONS:
-                why = "a function has this name"
-            if why:
-                hint = "rename the variable"
-                yield context.diagnostic("EXPR062", f"`for {name:.60}`: {why}", clause.span, hint)
-            taken.add(name)
+            for name in clause.names:
+                why = ""
+                if name in taken:
+                    why = "another `for` uses this variable" if clause.variable else "this variable is used twice"
+                elif context.known is not None and name in context.known:
+                    why = "a value has this name"
+                elif name in RESERVED_FUNCTIONS:
+                    why = "a function has this name"
+                if why:
+                    hint = "rename the variable"
+                    yield context.diagnostic("EXPR062", f"`for {name:.60}`: {why}", clause.span, hint)
+                taken.add(name)
 
 
 # Rules about calls: unknown functions and methods, their arguments, generators as arguments, a set as the result.
@@ -236,18 +241,25 @@ _INSTEAD = {
     "fmean": "write `sum(xs) / len(xs)`",
     "avg": "write `sum(xs) / len(xs)`", "mean": "write `sum(xs) / len(xs)`", "average": "write `sum(xs) / len(xs)`",
     **dict.fromkeys(("quantile", "quantiles"), "write `percentile(xs, 0.95)`"),
-    **dict.fromkeys(("std", "stddev", "stdev_s", "std_dev", "standard_deviation"), "write `stdev(xs)`: of a sample, n - 1 in the divisor"),
-    **dict.fromkeys(("var", "var_s"), "write `variance(xs)`: of a sample, n - 1 in the divisor"),
-    **dict.fromkeys(("pstdev", "stdevp"), "for a whole population write `stdev(xs) * sqrt((len(xs) - 1) / len(xs))`"),
-    **dict.fromkeys(("pvariance", "varp"), "for a whole population write `variance(xs) * (len(xs) - 1) / len(xs)`"),
+    **dict.fromkeys(
+        ("std", "stddev", "stdev_s", "std_dev", "standard_deviation"), "write `stdev(xs)`, the sample standard deviation (divisor n - 1)"
+    ),
+    **dict.fromkeys(("var", "var_s"), "write `variance(xs)`, the sample variance (divisor n - 1)"),
+    **dict.fromkeys(("pstdev", "stdevp"), "for an entire population, write `stdev(xs) * sqrt((len(xs) - 1) / len(xs))`"),
+    **dict.fromkeys(("pvariance", "varp"), "for an entire population, write `variance(xs) * (len(xs) - 1) / len(xs)`"),
     **dict.fromkeys(("most_common", "multimode"), "write `mode(xs)`"),
     "list": "write `[x for x in xs]`", "tuple": "write `[x for x in xs]`",
     "count": "count with `sum(1 for x in xs if ...)`", "countif": "count with `sum(1 for x in xs if ...)`",
     "count_if": "count with `sum(1 for x in xs if ...)`", "filter": "write `[x for x in xs if ...]`",
     "map": "write `[... for x in xs]`", "next": "write `[x for x in xs if ...][0]`",
-    "range": "expressions have no numbered loops; iterate over a list", "dict": 'write `{"key": value}`',
+    "dict": 'write `{"key": value}`',
     "isinstance": "expressions can't test the type of a value", "type": "expressions can't test the type of a value",
     "print": "an expression only returns a value", "reversed": "write `xs[::-1]`",
+    **dict.fromkeys(("now", "today", "current_date"), "expressions have no clock; pass the date as a value"),
+    **dict.fromkeys(("datediff", "date_diff"), "write `days_between(a, b)`, the days from a to b"),
+    **dict.fromkeys(("month", "day"), "write `substring(date(t), 5, 2)` for the month, `substring(date(t), 8, 2)` for the day"),
+    **dict.fromkeys(("substr", "mid"), "write `substring(t, from, count)`; the first index is 0"),
+    **dict.fromkeys(("unaccent", "remove_accents"), "write `fold(t)`, which also folds case and white space"),
     "sign": "write `1 if x > 0 else -1 if x < 0 else 0`", "trunc": "write `int(x)`",
 }  # fmt: skip
 """Replacements for functions that Python or spreadsheets have, but expressions do not."""
@@ -259,9 +271,17 @@ def unknown_methods(context: Context) -> Iterator[Diagnostic]:
     for place in context.places:
         node = place.node
         if isinstance(node, MethodCall) and node.method not in METHODS:
+            message = f"unknown method `.{node.method:.60}`"
+            if (
+                node.method == "replace" and len(node.arguments) == 2
+            ):  # Python has this method; the other functions have no corresponding method
+                written = _formatted(Call("replace", (node.value, *node.arguments)))
+                edits = [Edit(node.span, written)] if written else []
+                yield context.diagnostic("EXPR052", message, node.span, "write `replace(t, a, b)`", edits=edits)
+                continue
             near = context.suggestion(node.method, METHODS)
             hint = f"did you mean `.{near}`?" if near else listed((f".{name}" for name in METHODS), 12)
-            yield context.diagnostic("EXPR052", f"unknown method `.{node.method:.60}`", node.span, hint)
+            yield context.diagnostic("EXPR052", message, node.span, hint)
 
 
 @lint("EXPR053")
@@ -278,7 +298,7 @@ def argument_counts(context: Context) -> Iterator[Diagnostic]:
         count = len(node.arguments)
         if signature is None or (signature.least <= count and (signature.most is None or count <= signature.most)):
             continue
-        message = f"{name} takes {_wanted(signature)}, not {count or 'none'}"
+        message = f"{name} takes {_wanted(signature)}, not {count}"
         yield context.diagnostic(
             "EXPR053", message, node.span, f"write `{signature.signature}`: {_first_down(signature.doc)}"
         )
@@ -287,7 +307,7 @@ def argument_counts(context: Context) -> Iterator[Diagnostic]:
 def _wanted(signature: Function) -> str:
     least, most = signature.least, signature.most
     if least == most:
-        return "no argument" if not least else f"{least} argument{'s' if least > 1 else ''}"
+        return f"{least} argument{'' if least == 1 else 's'}"
     return f"at least {least} argument{'s' if least > 1 else ''}" if most is None else f"{least} to {most} arguments"
 
 
@@ -295,9 +315,26 @@ def _first_down(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:].rstrip(".")
 
 
+@lint("EXPR068")
+def units(context: Context) -> Iterator[Diagnostic]:
+    """Report unknown units of ``date_trunc``."""
+    for place in context.places:
+        node = place.node
+        if not isinstance(node, Call) or node.function != "date_trunc" or len(node.arguments) != 2:
+            continue
+        unit = node.arguments[0]
+        if not isinstance(unit, Literal) or unit.value in DATE_UNITS:
+            continue
+        near = context.suggestion(unit.value, DATE_UNITS) if isinstance(unit.value, str) else None
+        edits = [Edit(unit.span, json.dumps(near))] if near else []
+        hint = f'did you mean "{near}"?' if near else "units are " + ", ".join(map(json.dumps, DATE_UNITS))
+        shown = json.dumps(unit.value, ensure_ascii=False)
+        yield context.diagnostic("EXPR068", f"unknown unit {shown:.60}", unit.span, hint, edits=edits)
+
+
 @lint("EXPR054")
 def keywords(context: Context) -> Iterator[Diagnostic]:
-    """Report keywords that are repeated, that a function does not take, or that it takes only together with a single list."""
+    """Report invalid keywords: repeated keywords, keywords that the function lacks, and ``default=`` with several arguments."""
     for place in context.places:
         node = place.node
         signature = FUNCTIONS.get(node.function) if isinstance(node, Call) else None
@@ -309,15 +346,15 @@ def keywords(context: Context) -> Iterator[Diagnostic]:
                 near = context.suggestion(name, signature.keywords)
                 hint = f"did you mean `{near}=`?" if near else f"write `{signature.signature}`"
                 if name == "key":
-                    hint = "there is no key function; take the values in a comprehension: `max(x[...] for x in xs)`"
-                yield context.diagnostic("EXPR054", f"{node.function} takes no `{name:.60}=`", value.span, hint)
+                    hint = f'write `sorted(xs, key="field")[{"-1" if node.function == "max" else "0"}]`'
+                    hint += f", or compare only the values: `{node.function}(x[...] for x in xs)`"
+                yield context.diagnostic("EXPR054", f"{node.function} does not accept `{name:.60}=`", value.span, hint)
             elif name in seen:
-                yield context.diagnostic("EXPR054", f"`{name}=` stands twice", value.span, "leave one out")
+                yield context.diagnostic("EXPR054", f"`{name}=` is given twice", value.span, "remove one of them")
             elif name == "default" and len(node.arguments) > 1:
-                message = f"{node.function} takes `default=` only with one list"
-                yield context.diagnostic(
-                    "EXPR054", message, value.span, "leave it out: of several values there is always one"
-                )
+                message = f"{node.function} accepts `default=` only with a single list"
+                hint = f"remove it: with several arguments, {node.function} always has a result"
+                yield context.diagnostic("EXPR054", message, value.span, hint)
             seen.add(name)
 
 
@@ -337,7 +374,8 @@ def sums_of_booleans(context: Context) -> Iterator[Diagnostic]:
         written = _formatted(Call("sum", (counted,)))
         hint = f"count with `{written:.200}`" if written else "count with `sum(1 for x in xs if ...)`"
         edits = [Edit(node.span, written)] if written else []
-        yield context.diagnostic("EXPR061", "sum takes numbers, but true is not 1", node.span, hint, edits=edits)
+        message = "`sum` adds numbers, but a comparison is true or false"
+        yield context.diagnostic("EXPR061", message, node.span, hint, edits=edits)
 
 
 def _is_boolean(node: Expr) -> bool:
@@ -348,11 +386,11 @@ def _is_boolean(node: Expr) -> bool:
 
 
 def _evolved(clause: Clause, *, conditions: tuple[Expr, ...]) -> Clause:
-    return Clause(clause.name, clause.iterable, conditions, span=clause.span)
+    return Clause(clause.names, clause.iterable, conditions, span=clause.span)
 
 
 def _formatted(expr: Expr) -> str:
-    """Return the text of a rewritten expression, or "" if the printer can't write it."""
+    """Return the text of a rewritten expression, or "" if the printer refuses its tree."""
     try:
         return format_expr(expr)
     except ValueError:
@@ -361,7 +399,7 @@ def _formatted(expr: Expr) -> str:
 
 @lint("EXPR063")
 def misplaced_generators(context: Context) -> Iterator[Diagnostic]:
-    """Report ``len(x for x in xs)``: a generator has no length, and only functions of lists can iterate over a generator."""
+    """Report ``len(x for x in xs)``: a generator has no length, and only list functions can iterate over a generator."""
     for place in context.places:
         node = place.node
         if not isinstance(node, Call) or node.function not in FUNCTIONS or FUNCTIONS[node.function].comprehension:
@@ -381,11 +419,11 @@ def misplaced_generators(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR067")
 def set_as_result(context: Context) -> Iterator[Diagnostic]:
-    """Report ``set(...)`` as the value of the whole expression: sets exist only inside an expression."""
+    """Report ``set(...)`` as the value of the complete expression: sets exist only inside an expression."""
     node = context.expr
     if isinstance(node, Call) and node.function == "set":
         written = _formatted(Call("sorted", (node,)))
         edits = [Edit(node.span, written)] if written else []
         yield context.diagnostic(
-            "EXPR067", "the result can't be a set", node.span, "write sorted(...) around it", edits=edits
+            "EXPR067", "the result can't be a set", node.span, "wrap it in sorted(...)", edits=edits
         )

@@ -76,7 +76,7 @@ def _unlisted(context: Context, field: Extracted, literal: Literal) -> Diagnosti
 
 @lint("EXPR060")
 def comparisons(context: Context) -> Iterator[Diagnostic]:
-    """Report comparisons that have the same result for all data."""
+    """Report comparisons whose result does not depend on the data."""
     for place in context.places:
         if not isinstance(place.node, Comparison):
             continue
@@ -96,9 +96,11 @@ def _comparison(context: Context, left: Expr, test: Test, right: Expr) -> Iterat
         return
     if test in ("in", "not in"):
         if second in ("number", "boolean"):
-            yield context.diagnostic("EXPR060", f"{_A[second]} has no elements", span, "`in` takes a list or a text")
+            yield context.diagnostic("EXPR060", f"{_A[second]} has no elements", span, "`in` takes a list or a string")
         elif second == "text" and first != "text":
-            yield context.diagnostic("EXPR060", f"{_A[first]} is not part of a text", span, "write the value in quotes")
+            yield context.diagnostic(
+                "EXPR060", f"{_A[first]} can't be part of a string", span, "write the value in quotes"
+            )
         return
     if first == second:
         return
@@ -111,12 +113,12 @@ def _comparison(context: Context, left: Expr, test: Test, right: Expr) -> Iterat
 
 
 _A = {
-    "null": "null", "boolean": "a boolean", "number": "a number", "text": "a text", "list": "a list", "object": "an object",
+    "null": "null", "boolean": "a boolean", "number": "a number", "text": "a string", "list": "a list", "object": "an object",
 }  # fmt: skip
 
 
 def _without_quotes(left: Expr, right: Expr) -> tuple[str, list[Edit]]:
-    """Return a hint and the edit that removes the quotes, if one side is a number in quotes; else ("", [])."""
+    """If one side is a number in quotes, return a hint and the edit that removes the quotes; otherwise ("", [])."""
     for side in (left, right):
         if isinstance(side, Literal) and isinstance(side.value, str) and _NUMBER.fullmatch(side.value):
             return "write the number without quotes", [Edit(side.span, side.value)]
@@ -164,7 +166,7 @@ def _literal_kind(node: Literal) -> Kind:
 
 @lint("EXPR064")
 def operands(context: Context) -> Iterator[Diagnostic]:
-    """Report operands that arithmetic never accepts, and divisions by the literal zero."""
+    """Report operands of a type that arithmetic never accepts, and divisions by the literal zero."""
     for place in context.places:
         node = place.node
         if isinstance(node, Negative):
@@ -190,7 +192,7 @@ def _arithmetic(context: Context, node: Arithmetic) -> Iterator[Diagnostic]:
             hint = f"write `{written:.80}`"
             edits = [Edit(number.span, written)]
             span = before.span | operand.span
-            yield context.diagnostic("EXPR064", "a text and a number can't be added", span, hint, edits=edits)
+            yield context.diagnostic("EXPR064", "a string and a number can't be added", span, hint, edits=edits)
         before = operand
 
 
@@ -221,7 +223,7 @@ def repeated_keys(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR066")
 def literal_alternatives(context: Context) -> Iterator[Diagnostic]:
-    """Report ``x == "a" or "b"``: a string alone is always true, so the whole expression is always true."""
+    """Report ``x == "a" or "b"``: a string alone is always true, so the entire expression is always true."""
     for place in context.places:
         node = place.node
         if not isinstance(node, BoolChain):

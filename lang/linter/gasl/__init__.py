@@ -1,8 +1,10 @@
-"""Checks of a program before it runs: the parser's faults, and faults that need the whole program, the graph and the state.
+"""Checks of a program before it runs: the parser's faults, and faults that need the complete program, the graph and the state.
 
-The lints are in the modules ``variables`` (also keys of the state), ``arguments`` (kinds, settings and numbers), ``conditions``,
-``graph`` (checks against the graph's schema) and ``bare_names`` (unquoted words); ``context`` has the input of the lints. To add
-a lint, write a function with the decorator ``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
+The lints are in the modules ``variables`` (also keys of the state), ``parameters``, ``arguments`` (kinds, settings and numbers),
+``conditions``, ``constants``, ``calls`` (functions in values), ``value_types``, ``patterns``, ``graph`` (checks against the graph's
+schema) and ``bare_names`` (unquoted words). ``context`` provides the input of the lints, ``contents`` finds what variables hold,
+``shapes`` finds the types of values, and ``fields`` finds the fields in a command. To add a lint, write a function with the decorator
+``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,8 +17,18 @@ from ...diagnostic import Diagnostic, sort_key
 from ...trees import Node
 from ...trees.gasl import Comment, Program, Statement, StateType, Try
 from ..framework import Commented, sorted_with
-from . import arguments, conditions, graph  # noqa: F401  # they register their lints
+from . import (  # noqa: F401  # they register their lints
+    arguments,
+    calls,
+    conditions,
+    constants,
+    graph,
+    parameters,
+    patterns,
+    value_types,
+)
 from .bare_names import resolved
+from .contents import Contents
 from .context import Context, lint, nests_within
 from .variables import complete_missing_names
 
@@ -44,7 +56,7 @@ _PROGRAMS = Commented("command", "GASL074", lambda item: isinstance(item, Commen
 
 
 _DEEPEST = 200
-"""Maximum nesting depth of commands that is checked. The parser's limit is much lower, except in faulty text."""
+"""Maximum nesting depth of commands; deeper programs are not checked. The parser's limit is lower, except in faulty text."""
 
 
 def check(
@@ -57,22 +69,24 @@ def check(
     variables: Collection[str] = (),
     models: Collection[str] | None = None,
     fields: Mapping[str, tuple[str, ...]] | None = None,
+    contents: Mapping[str, Contents] | None = None,
 ) -> list[Diagnostic]:
     """Return the diagnostics of ``program`` from the parser and from the rules, in source order.
 
-    ``schema`` is the schema of the graph. ``state`` maps the declared keys to their types. ``ceiling`` maps the name of each cap, with
-    or without ``adapter.caps.``, to its maximum value. ``measures`` are the engine's algorithms, ``models`` the names of the models
-    that the host offers. Each of these is None if unknown. ``variables`` are the names bound before the program runs; ``fields`` maps
-    them to all fields of their items, where known. Never raises for faults in a program.
+    ``schema`` is the schema of the graph. ``state`` maps the declared keys to their types. ``ceiling`` maps the name of each cap, with or
+    without ``adapter.caps.``, to its maximum value. ``measures`` are the engine's algorithms, and ``models`` are the names of the models
+    that the host offers. Each of these parameters is None if unknown. ``variables`` are the names bound before the program runs.
+    ``fields`` maps these names to all fields of their items, if known. ``contents`` has entries for those names that
+    an earlier command bound: the result of ``contents_of`` for that command. Faults in a program never raise an exception.
     """
-    return diagnose(Context(program, schema, state, ceiling, measures, variables, models, fields or {}))
+    return diagnose(Context(program, schema, state, ceiling, measures, variables, models, fields or {}, contents or {}))
 
 
 def check_plan(read: "PlanRead", **options: Any) -> list[Diagnostic]:
     """Return the diagnostics of a plan from the parser and from the rules, with places in the plan's JSON.
 
-    ``options`` are the options of ``check``. If the plan's ``stop_on_error`` is false, an unbound name and an undeclared key are only
-    warnings: a step with such a fault ends with ``binding_failure``, and the plan continues. See
+    ``options`` are the options of ``check``. If the plan's ``stop_on_error`` is false, an unbound name or an undeclared key is only a
+    warning. In this case, a step with such a fault ends with ``binding_failure``, and the plan continues. See
     ``docs/design/gasl.md#the-plan-object``.
     """
     plan = read.plan or read.draft
@@ -94,15 +108,15 @@ _OF_BINDING = frozenset({"GASL050", "GASL051", "GASL055"})
 def _of_a_step(found: Diagnostic) -> Diagnostic:
     if found.code not in _OF_BINDING or found.severity != "error":
         return found
-    hint = "stop_on_error is false: a step that needs it ends with binding_failure, and the plan continues"
+    hint = "stop_on_error is false: a step that reads a missing name ends with binding_failure, and the plan continues"
     return evolve(found, severity="warning", hints=(*found.hints, hint))
 
 
 def diagnose(context: Context) -> list[Diagnostic]:
-    """Run ``check`` on an existing context. The caller can use the analysis that the context caches."""
+    """Run ``check`` on an existing context. Afterwards, the caller can use the analysis that the context has cached."""
     program = context.program
     if not nests_within(program.items, _DEEPEST):
-        deep = context.diagnostic("GASL023", f"commands nest deeper than {_DEEPEST} levels", None)
+        deep = context.diagnostic("GASL023", f"commands are nested more than {_DEEPEST} levels deep", None)
         return sorted([*program.diagnostics, deep], key=sort_key)
     found = list(lint.run(context))
     parsed, found = complete_missing_names(context, program.diagnostics, found)

@@ -1,68 +1,41 @@
-"""Rules about conditions that need no graph: tests that are never true, invalid patterns, fields where no field is allowed."""
+"""Rules about conditions that do not need a graph: tests that are never true, invalid patterns, fields where no field is allowed."""
 
+import re
 from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from attrs import frozen
+from attrs import evolve
 
-from ...diagnostic import Diagnostic, Edit
+from ...diagnostic import Diagnostic, Edit, Severity
 from ...evaluate.conditions import ConditionError, compare, identity
 from ...evaluate.conditions.comparison import is_of_empty_list
-from ...printer.gasl_printer import format_condition, format_name, format_text
-from ...trees import Node, walk
-from ...trees.conditions import And, Comparison, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
-from .context import Context, Step, conditions_of, lint
-
-# The single tests of a condition, and the kind of item that each test is about. All rules about conditions use them.
-
-On: TypeAlias = Literal["nodes", "edges", "paths", "rows", "edge items", "path items", "variables", "unknown"]
-"""The items that a condition tests. "edge items" and "path items" are in a variable, and have only the ids of their nodes."""
-
-
-@frozen(eq=False)
-class Leaf:
-    """A comparison or a test for null. ``must``: the whole condition can be true only if this test is true."""
-
-    test: Comparison | NullTest
-    must: bool
-
-
-def leaves(condition: Condition) -> Iterator[Leaf]:
-    """Yield the single tests of a condition in source order."""
-    stack: list[tuple[Condition, bool]] = [(condition, True)]
-    while stack:
-        current, must = stack.pop()
-        if isinstance(current, Not):
-            stack.append((current.operand, False))
-        elif isinstance(current, And | Or):
-            below = must and (isinstance(current, And) or len(current.operands) == 1)
-            stack.extend((operand, below) for operand in reversed(current.operands))
-        else:
-            yield Leaf(current, must)
-
-
-def tested(step: Step) -> Iterator[tuple[Condition, On]]:
-    """Yield each condition of a command, with the items that the condition tests."""
-    for condition, on in conditions_of(step.command):
-        if on != "items":
-            yield condition, on
-        else:
-            kind = step.uses[0].kind if step.uses else "unknown"
-            kinds: dict[str, On] = {"nodes": "nodes", "edges": "edge items", "paths": "path items", "rows": "rows"}
-            yield condition, kinds.get(kind, "unknown")
-
-
-def constants_of(test: Comparison | NullTest) -> tuple[Constant, ...]:
-    """Return the constants on the right-hand side of a test."""
-    if isinstance(test, NullTest):
-        return ()
-    if isinstance(test.right, Items):
-        return test.right.items
-    return (test.right,) if isinstance(test.right, Constant) else ()
+from ...printer.gasl_printer import format_condition, format_key, format_name, format_text
+from ...trees import Node
+from ...trees.conditions import (
+    And,
+    Call,
+    Comparison,
+    Constant,
+    Field,
+    Items,
+    Length,
+    NullTest,
+    Value,
+    Variable,
+)
+from .context import Context, Step, lint
+from .fields import (
+    FieldRead,
+    Scope,
+    fields_read,
+    increasing_of,
+    leaves_of,
+    oriented,
+)
 
 
 def kind_of_value(value: Any) -> str:
-    """Return "text", "number", "boolean", "null", "list" or "object": values of different kinds are never equal."""
+    """Return the kind of a value: "text", "number", "boolean", "null", "list" or "object". Values of different kinds are never equal."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -70,6 +43,11 @@ def kind_of_value(value: Any) -> str:
     if isinstance(value, int | float):
         return "number"
     return "text" if isinstance(value, str) else "list" if isinstance(value, list | tuple) else "object"
+
+
+def word_of(kind: str) -> str:
+    """Return the word that messages use for a kind of value."""
+    return "string" if kind == "text" else kind
 
 
 _ORDER = frozenset({"<", "<=", ">", ">="})
@@ -81,21 +59,24 @@ _MOST_OPERANDS = 1000
 def never_true(context: Context) -> Iterator[Diagnostic]:
     """Report tests that are never true, and pairs of tests that exclude each other."""
     for step in context.steps:
-        for condition, _ in tested(step):
-            for leaf in leaves(condition):
-                yield from _never(context, leaf.test)
-            for node in walk(condition, _holds_tests):
-                if isinstance(node, And):
-                    yield from _contradictions(context, node)
+        for leaf, _ in leaves_of(context, step):
+            yield from _never(context, leaf.test)
+        for node in step.nodes_of(And):
+            yield from _contradictions(context, node)
 
 
-def _holds_tests(node: Node) -> bool:
-    return isinstance(node, And | Or | Not)
-
-
-def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic]:
-    if isinstance(test, NullTest):
+def _never(context: Context, written: Comparison | NullTest) -> Iterator[Diagnostic]:
+    if isinstance(written, NullTest):
         return
+    if isinstance(written.left, Field) and written.left == written.right:
+        shown = format_condition(written.left)[:80]
+        message = f"{shown} is compared with itself"
+        hint = f'write "{shown}" for the text' if written.left.quantifier is None else "write a value on the right"
+        if written.left.quantifier is None and len(written.left.path) == 1:
+            hint += f", or ${{{shown}}} for a variable"
+        yield context.diagnostic("GASL065", message, written.span, hint)
+        return
+    test = oriented(written)
     right, operator = test.right, test.operator
     message = ""
     edits: list[Edit] = []
@@ -103,9 +84,9 @@ def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic
     if isinstance(right, Items):
         nulls = [item for item in right.items if item.value is None]
         if not right.items and operator == "IN":
-            message, hint = "IN an empty list is never true", "write the values into the list"
+            message, hint = "IN with an empty list is never true", "write the values into the list"
         elif nulls and (operator == "NOT IN" or len(nulls) == len(right.items)):
-            message = f"{operator} a list with null is never true"
+            message = f"{operator} with null in the list is never true"
             hint = "the result of a comparison with null is unknown; IS NULL tests for null"
             kept = [context.text(item.span) for item in right.items if item.value is not None]
             edits = [Edit(right.span, f"({', '.join(kept)})")] if kept else []
@@ -114,21 +95,31 @@ def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic
         if kind == "null":
             message, hint = "a comparison with null is never true", "write IS NULL or IS NOT NULL"
         elif operator in ("STARTS_WITH", "ENDS_WITH", "MATCHES") and kind != "text":
-            message = f"{operator} takes a text, not a {kind}"
+            message = f"{operator} takes a string, not a {kind}"
             edits = [Edit(right.span, format_text(context.text(right.span)))] if right.span.end else []
         elif isinstance(test.left, Length):
             message, hint, edits = _of_length(test, right)
+        elif isinstance(test.left, Call) and test.left.function == "similarity" and _is_above_one(operator, right):
+            message, hint = f"similarity is never {operator} {right.value}", "similarity is a number from 0 to 1"
     if message:
-        yield context.diagnostic("GASL065", message, test.span, hint, edits=edits)
+        yield context.diagnostic("GASL065", message, written.span, hint, edits=edits)
+
+
+def _is_above_one(operator: str, constant: Constant) -> bool:
+    """Return whether no number from 0 to 1 satisfies the comparison."""
+    value = constant.value
+    if operator not in ("=", ">", ">=") or isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return value > 1 or (value == 1 and operator == ">")
 
 
 def _of_length(test: Comparison, right: Constant) -> tuple[str, str, list[Edit]]:
-    """Return the message, the hint and the edits for a faulty comparison of a length; the message is "" if it is correct."""
+    """Return the message, the hint and the edits for a faulty comparison of a length. The message is "" if the comparison is correct."""
     value, kind = right.value, kind_of_value(right.value)
     if kind != "number":
         digits = kind == "text" and value.strip().isascii() and value.strip().isdigit() and len(value) < 18
         edits = [Edit(right.span, str(int(value)))] if digits else []
-        return f"LEN is a number, but this is a {kind}", "", edits
+        return f"LEN is a number, but this is a {word_of(kind)}", "", edits
     if (test.operator in ("<", "<=", "=") and value < 0) or (test.operator == "<" and value == 0):
         return f"LEN is never {test.operator} {value}", "LEN is 0 or more", []
     if test.operator == "=" and value != int(value):
@@ -138,22 +129,21 @@ def _of_length(test: Comparison, right: Constant) -> tuple[str, str, list[Edit]]
 
 def _contradictions(context: Context, both: And) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each test of an AND that contradicts an earlier test of the same AND."""
-    before: dict[str, list[Comparison | NullTest]] = {}
-    for operand in both.operands[:_MOST_OPERANDS]:
-        if not isinstance(operand, Comparison | NullTest) or getattr(operand.left, "quantifier", None) is not None:
+    before: dict[str, list[tuple[Comparison | NullTest, Node]]] = {}
+    for written in both.operands[:_MOST_OPERANDS]:
+        if not isinstance(written, Comparison | NullTest) or getattr(written.left, "quantifier", None) is not None:
             continue
-        what = _left_text(operand.left)
-        earlier = before.setdefault(what, [])
-        clash = next((test for test in earlier[:10] if _excludes(test, operand)), None)
+        operand = oriented(written) if isinstance(written, Comparison) else written
+        earlier = before.setdefault(_left_text(operand.left), [])
+        clash = next((pair for pair in earlier[:10] if _excludes(pair[0], operand)), None)
         if clash is not None:
-            message = f"{format_condition(operand)[:80]} contradicts {format_condition(clash)[:80]}"
-            yield context.diagnostic(
-                "GASL065", message, operand.span, "write OR, or IN with both values" if _equal(clash, operand) else ""
-            )
-        earlier.append(operand)
+            message = f"{format_condition(written)[:80]} contradicts {format_condition(clash[1])[:80]}"  # type: ignore[arg-type]  # a test
+            hint = "write OR, or IN with both values" if _equal(clash[0], operand) else ""
+            yield context.diagnostic("GASL065", message, written.span, hint)
+        earlier.append((operand, written))
 
 
-def _left_text(left: Field | Variable | Length) -> str:
+def _left_text(left: Value) -> str:
     return format_condition(NullTest(left))
 
 
@@ -162,7 +152,7 @@ def _equal(*tests: Comparison | NullTest) -> bool:
 
 
 def _may_hold_of_null(test: Comparison) -> bool:
-    """Return whether a comparison may be true for null, as ``NOT IN`` an empty list is."""
+    """Return whether a comparison may be true for null, such as ``NOT IN`` with an empty list."""
     return test.operator == "NOT IN" and (isinstance(test.right, Variable) or is_of_empty_list(test))
 
 
@@ -178,7 +168,7 @@ def _excludes(one: Comparison | NullTest, other: Comparison | NullTest) -> bool:
         if isinstance(second, NullTest) or not isinstance(first.right, Constant):
             continue
         value = first.right.value
-        if first.operator == "=" and value is not None and not isinstance(second.right, Variable):
+        if first.operator == "=" and value is not None and isinstance(second.right, Constant | Items):
             right = (
                 tuple(i.value for i in second.right.items) if isinstance(second.right, Items) else second.right.value
             )
@@ -194,37 +184,53 @@ def _excludes(one: Comparison | NullTest, other: Comparison | NullTest) -> bool:
 
 @lint("GASL066")
 def quantifier(context: Context) -> Iterator[Diagnostic]:
-    """Report ANY, ALL and NONE where no path is tested, and tests of a path's nodes or edges without one of these keywords."""
+    """Report quantifiers and INCREASING in conditions that do not test paths.
+
+    Report tests of the nodes or edges of a path if they have no quantifier.
+    """
     for step in context.steps:
-        for condition, on in tested(step):
+        for read in fields_read(context, step):
+            field, on = read.field, read.scope.on
             if on == "unknown":
                 continue
-            for leaf in leaves(condition):
-                field = leaf.test.left
-                if not isinstance(field, Field):
-                    continue
-                if field.quantifier is not None and on not in ("paths", "path items"):
-                    word = field.quantifier.upper()
-                    what = {"edge items": "edges", "rows": "rows"}.get(on, on)
-                    message = f"{word} tests the nodes or edges of a path, but this condition tests {what}"
-                    plain = Field(field.path[1:])
-                    whose = {"nodes": "node", "edges": "edge"}.get(on, "")
-                    fits = whose == field.path[0] and len(field.path) > 1
-                    if fits and word == "NONE":  # removing the keyword would negate the test
-                        hint, edits = f"write NOT ({_field_text(plain)} ...)", []
-                    else:
-                        hint = "write the field without it" if fits else ""
-                        edits = [Edit(field.span, _field_text(plain))] if fits else []
-                    yield context.diagnostic("GASL066", message, field.span, hint, edits=edits)
-                elif (
-                    field.quantifier is None
-                    and on in ("paths", "path items")
-                    and len(field.path) > 1
-                    and field.path[0] in ("node", "edge")
-                ):
-                    message = f"a path has several {field.path[0]}s: {'.'.join(field.path)[:80]} needs ANY, ALL or NONE"
-                    hint = "write ANY before it if one match is enough, ALL if all must match"
-                    yield context.diagnostic("GASL066", message, field.span, hint)
+            if field.quantifier is not None and on not in ("paths", "path items"):
+                yield _no_path(context, read)
+            elif field.quantifier is None and on in ("paths", "path items") and _is_of_many(field):
+                listed = Field((f"{field.path[0]}s", *field.path[1:]))
+                message = f"a path has several {field.path[0]}s: {field.text[:80]} needs ANY, ALL or NONE"
+                hint = "write ANY before it if one match is enough, ALL if all must match"
+                if read.leaf is None or read.side == "inside":
+                    message = f"a path has several {field.path[0]}s, so {field.text[:80]} is not a single value"
+                    hint = f"write {_field_text(listed)} for the list of the values, as in max({_field_text(listed)})"
+                yield context.diagnostic("GASL066", message, field.span, hint)
+        for increasing, scope in increasing_of(step):
+            if scope.on not in ("paths", "path items", "unknown"):
+                message = f"INCREASING compares the edges or nodes along a path, but this condition tests {_tested_items(scope)}"
+                hint = "write it in the WHERE of FIND paths or FIND cycles"
+                yield context.diagnostic("GASL066", message, increasing.span, hint)
+
+
+def _is_of_many(field: Field) -> bool:
+    return len(field.path) > 1 and field.path[0] in ("node", "edge")
+
+
+def _tested_items(scope: Scope) -> str:
+    return {"edge items": "edges"}.get(scope.on, scope.on)
+
+
+def _no_path(context: Context, read: FieldRead) -> Diagnostic:
+    """Return the diagnostic about a quantifier in a condition that does not test paths."""
+    field, on = read.field, read.scope.on
+    word = (field.quantifier or "").upper()
+    message = f"{word} tests the nodes or edges of a path, but this condition tests {_tested_items(read.scope)}"
+    plain = Field(field.path[1:])
+    whose = {"nodes": "node", "edges": "edge", "edge items": "edge"}.get(on, "")
+    fits = whose == field.path[0] and len(field.path) > 1
+    if fits and word == "NONE":  # removing the keyword would negate the test
+        return context.diagnostic("GASL066", message, field.span, f"write NOT ({_field_text(plain)} ...)")
+    hint = "write only the field" if fits else ""
+    edits = [Edit(field.span, _field_text(plain))] if fits else []
+    return context.diagnostic("GASL066", message, field.span, hint, edits=edits)
 
 
 def _field_text(field: Field) -> str:
@@ -233,50 +239,62 @@ def _field_text(field: Field) -> str:
 
 @lint("GASL067")
 def bad_pattern(context: Context) -> Iterator[Diagnostic]:
-    """Report invalid patterns after MATCHES."""
+    """Report invalid patterns after MATCHES, and patterns that are not constant."""
     for step in context.steps:
-        for condition, _ in tested(step):
-            for leaf in leaves(condition):
-                test = leaf.test
-                if (
-                    not isinstance(test, Comparison)
-                    or test.operator != "MATCHES"
-                    or not isinstance(test.right, Constant)
-                ):
-                    continue
-                if not isinstance(test.right.value, str):
-                    continue
-                try:
-                    compare("", "MATCHES", test.right.value)
-                except ConditionError as error:
-                    yield context.diagnostic("GASL067", str(error), test.right.span, getattr(error, "hint", "") or "")
+        for leaf, _ in leaves_of(context, step):
+            test = leaf.test
+            if not isinstance(test, Comparison) or test.operator != "MATCHES" or isinstance(test.right, Variable):
+                continue
+            if not isinstance(test.right, Constant):
+                shown = format_condition(test.right)[:80]  # type: ignore[arg-type]  # only IN has a list
+                message = f"MATCHES takes a pattern in quotes, but {shown} is {'a field' if isinstance(test.right, Field) else 'computed'}"
+                hint = "CONTAINS, STARTS_WITH and ENDS_WITH take the value of a field"
+                yield context.diagnostic("GASL067", message, test.right.span, hint)
+                continue
+            if not isinstance(test.right.value, str):
+                continue
+            try:
+                compare("", "MATCHES", test.right.value)
+            except ConditionError as error:
+                yield context.diagnostic("GASL067", str(error), test.right.span, getattr(error, "hint", "") or "")
 
 
 @lint("GASL068")
 def field_without_item(context: Context) -> Iterator[Diagnostic]:
     """Report fields in the conditions of ASSERT and BRANCH, which have no item."""
     for step in context.steps:
-        for condition, on in tested(step):
-            if on != "variables":
+        for read in fields_read(context, step):
+            field = read.field
+            if read.scope.on != "variables":
                 continue
-            for leaf in leaves(condition):
-                field = leaf.test.left
-                if isinstance(field, Field):
-                    variable = _variable_text(context, step, field, leaf.test)
-                    message = f"{'.'.join(field.path)[:80]} is a field, but this condition has no item"
-                    edits = [Edit(field.span, variable)] if field.path[0] in context.bound_names else []
-                    yield context.diagnostic(
-                        "GASL068", message, field.span, f"write a variable as {variable}", edits=edits
-                    )
+            variable = _variable_text(context, step, read)
+            message = f"{field.text[:80]} is a field, but this condition has no item"
+            known = field.path[0] in context.bound_names or _is_measured(context, field)
+            edits = [context.replaced(field.span, variable)] if known else []
+            hint = f"write a variable as {variable}"
+            if read.side == "right" and not edits:
+                hint = f"write {format_text(field.text[:80])} for the text, or {variable} for a variable"
+            yield context.diagnostic("GASL068", message, field.span, hint, edits=edits)
 
 
-def _variable_text(context: Context, step: Step, field: Field, test: Comparison | NullTest) -> str:
-    """Return the text of the variable that a field name stands for; with LEN, if a list is compared with a number."""
+def _is_measured(context: Context, field: Field) -> bool:
+    """Return whether a field is the operand of LEN. In a condition without items, only a variable can be its operand."""
+    before = context.program.source.text[max(0, field.span.start - 40) : field.span.start]
+    return re.search(r"\bLEN[ \t(]*\Z", before, re.IGNORECASE) is not None
+
+
+def _variable_text(context: Context, step: Step, read: FieldRead) -> str:
+    """Return the text of the variable that was meant by the name of a field.
+
+    If the variable holds a list that is compared with a number, LEN is added.
+    """
+    field = read.field
     dots = "".join(f".{format_name(part)}" for part in field.path[1:])
     variable = f"${{{format_name(field.path[0])}{dots}}}"
     binding = context.first_bindings.get(field.path[0])
-    right = getattr(test, "right", None)
-    counts = isinstance(right, Constant) and kind_of_value(right.value) == "number"
+    test = read.leaf.test if read.leaf is not None else None
+    other = oriented(test).right if isinstance(test, Comparison) and read.side != "inside" else None
+    counts = isinstance(other, Constant) and kind_of_value(other.value) == "number"
     if counts and not dots and binding is not None and binding.kind in ("nodes", "edges", "paths", "rows"):
         return f"LEN {variable}"
     return variable
@@ -284,33 +302,50 @@ def _variable_text(context: Context, step: Step, field: Field, test: Comparison 
 
 @lint("GASL069")
 def ends_of_no_edge(context: Context) -> Iterator[Diagnostic]:
-    """Report ``source.x`` for nodes, and attributes of nodes that edges and paths in a variable do not store."""
+    """Report attributes of nodes that the items do not hold.
+
+    Nodes have no ``source.x``. Rows with ids, and paths in a variable, hold only the ids of nodes.
+    """
     for step in context.steps:
-        for condition, on in tested(step):
-            if on not in ("nodes", "edge items", "path items") or (on == "nodes" and context.schema is not None):
-                continue  # the rule that uses the graph gives more detail
-            for leaf in leaves(condition):
-                field = leaf.test.left
-                if (
-                    not isinstance(field, Field)
-                    or not _is_of_a_node(field)
-                    or (field.path[1] == "id" and on != "nodes")
-                ):
-                    continue
-                name = _field_text(field)[:80]
-                if on == "nodes":
-                    if field.quantifier is not None:
-                        continue
-                    message, hint = f"{name} belongs to an edge, but this condition tests nodes", "use FIND edges"
-                else:
-                    kind = on.removesuffix(" items") + "s"
-                    message = f"{name} is not stored with the {kind} of a variable"
-                    hint = f"test it when the {kind} are found: FIND {kind} WHERE {name} = ... AS name"
-                yield context.diagnostic("GASL069", message, field.span, hint)
+        for read in fields_read(context, step):
+            if (found := _missing_end(context, read)) is not None:
+                yield found
+        for increasing, scope in increasing_of(step):
+            read = FieldRead(evolve(increasing.field, quantifier="all"), scope)
+            if scope.on == "path items" and (found := _missing_end(context, read)) is not None:
+                message = found.message.replace("ALL ", "", 1)
+                hint = f"test it when the paths are found: FIND paths WHERE INCREASING {format_key(increasing.field)} AS name"
+                yield evolve(found, message=message, span=increasing.field.span, hints=(hint,))
 
 
-def _is_of_a_node(field: Field) -> bool:
-    """Return whether a field belongs to a node of an edge or a path."""
-    if len(field.path) < 2:
-        return False
-    return field.path[0] == "node" if field.quantifier is not None else field.path[0] in ("source", "target")
+def _missing_end(context: Context, read: FieldRead) -> Diagnostic | None:
+    """Return the diagnostic about an attribute of a node that the items do not have, or None."""
+    field, scope = read.field, read.scope
+    name = _field_text(field)[:80]
+    if len(field.path) < 2 or (field.path[1:] == ("id",) and scope.on != "nodes"):
+        return None
+    of_graph = context.schema is not None  # the rule that uses the graph gives more detail
+    if scope.on == "nodes" and field.quantifier is None and field.path[0] in ("source", "target") and not of_graph:
+        message, hint = f"{name} belongs to an edge, but these items are nodes", "use FIND edges"
+        if read.leaf is not None:
+            message = f"{name} belongs to an edge, but this condition tests nodes"
+        return context.diagnostic("GASL069", message, field.span, hint, severity="warning")
+    if scope.on == "path items" and field.quantifier is not None and field.path[0] == "node":
+        message = f"{name} is not saved when the paths of a variable are stored"
+        hint = f"test it when the paths are found: FIND paths WHERE {name} = ... AS name"
+        return context.diagnostic("GASL069", message, field.span, hint)
+    held = scope.contents.holder(field.path) if scope.on == "rows" and field.quantifier is None else None
+    if held is not None and held[1] == "id" and held[0] < len(field.path):
+        columns, end = scope.contents.columns or (), field.path[held[0] - 1]
+        if any(".".join(field.path[:count]) in columns for count in range(held[0] + 1, len(field.path) + 1)):
+            return None
+        holder = format_key(Field(field.path[: held[0]]))
+        severity: Severity = "error" if read.must else "warning"
+        message = f"{name} is not stored with the rows of a variable: {holder} is the id of a node"
+        if end in ("source", "target"):
+            name = f"{end}.{format_key(Field(field.path[held[0] :]))}"
+            hint = f"add it before the items become rows: SELECT name FIELDS {name} AS {format_name(field.path[-1])} AS rows"
+        else:
+            hint = f"join the rows with the nodes: JOIN rows WITH nodes ON {holder} = id AS both"
+        return context.diagnostic("GASL069", message, field.span, hint, severity=severity)
+    return None

@@ -1,39 +1,56 @@
 """The context of the lints for GASL: the program, its variables and keys, the graph, the state and the limits."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import attrs
 from attrs import define, field, frozen
 
-from ...catalogue.commands import BY_NODE, Kind
+from ...catalogue.commands import Kind
 from ...catalogue.schema import Schema
+from ...diagnostic import Edit
 from ...source import NOWHERE, Span
 from ...trees import Node, gasl, walk
-from ...trees.conditions import And, Comparison, Condition, Not, NullTest, Or, Variable
+from ...trees.conditions import And, Comparison, Condition, Increasing, Not, NullTest, Or, Variable
 from ...trees.gasl import Command, Declare, Item, Name, Program, Statement, StateType
 from ..framework import LintContext, Lints
+from .contents import UNKNOWN, Contents, contents_of
 
-# The variables of a program at run time: the commands that bind and read them, and the kinds of their values.
-# They are found in one walk in execution order. A command in a BRANCH, an ON or a CATCH may or may not run, so a name can have
-# several bindings or none. Only certain faults are reported, not possible ones.
+_N = TypeVar("_N", bound=Node)
+_T = TypeVar("_T")
+
+# The variables of a program at run time: the commands that bind and read them, and the kinds of their values. They are found in
+# one walk in execution order. A command in a BRANCH, an ON or a CATCH may or may not run, so a name can have several bindings
+# or none. A fault is reported only if it is certain.
 
 
 @frozen(eq=False)
 class Binding:
-    """A name that a command binds. ``columns`` are all fields that the rows of its value may have, if known."""
+    """A variable that a command binds, and the contents of the variable."""
 
     name: str
     span: Span
     command: Command | None
-    kind: Kind
-    columns: tuple[str, ...] | None = None
+    contents: Contents = UNKNOWN
+
+    @property
+    def kind(self) -> Kind:
+        """Return the kind of the value."""
+        return self.contents.kind
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Return all fields that the rows of the value may have, if known."""
+        return self.contents.columns
 
 
 @frozen(eq=False)
 class Use:
-    """One read of a name by a command, with the possible bindings. ``sure``: the name is bound on every way to the command."""
+    """A place where a command reads a name, with the bindings that are possible there.
+
+    ``sure`` is true if the name is bound no matter which branches run.
+    """
 
     name: str
     span: Span
@@ -51,26 +68,55 @@ class Use:
     @property
     def columns(self) -> tuple[str, ...] | None:
         """Return the fields of the rows in the variable, if known."""
-        return self.bindings[0].columns if len(self.bindings) == 1 else None
+        return self.contents.columns
+
+    @property
+    def contents(self) -> Contents:
+        """Return the contents of the variable. If several bindings are possible, return only what their contents have in common."""
+        if len(self.bindings) == 1:
+            return self.bindings[0].contents
+        more = (name for binding in self.bindings for name in binding.contents.more)
+        return Contents(self.kind, more=tuple(dict.fromkeys(more)))
 
 
 @frozen(eq=False)
 class Step:
-    """A command with its statement and its reads of names. ``before`` is the previous statement on the same level."""
+    """A command, its statement, and the places where it reads names.
+
+    ``before`` is the previous statement on the same level. ``nodes`` are the nodes in the tree of the command, without those of commands
+    inside it.
+    """
 
     command: Command
     statement: Statement
     before: Statement | None
     uses: tuple[Use, ...]
+    nodes: tuple[Node, ...]
+    _results: dict[str, Any] = field(factory=dict, init=False, repr=False)
 
     def use_of(self, name: Name | None) -> Use | None:
         """Return the read of ``name`` by the command, or None."""
         return next((use for use in self.uses if name is not None and use.span is name.span), None)
 
+    def nodes_of(self, kind: type[_N]) -> list[_N]:
+        """Return the nodes of a class in the tree of the command, in source order."""
+        return [node for node in self.nodes if isinstance(node, kind)]
+
+    def once(self, name: str, find: Callable[[], Iterable[_T]]) -> tuple[_T, ...]:
+        """Return the results of ``find``. It runs only once for each ``name``, because many rules need the same results."""
+        known: tuple[_T, ...] | None = self._results.get(name)
+        if known is None:
+            known = self._results[name] = tuple(find())
+        return known
+
 
 @define(eq=False)
 class Flow:
-    """The result of the walk: all commands (outer commands first), all bindings, and each overwritten binding with its successor."""
+    """The result of the walk: the commands, their bindings, and the overwritten bindings.
+
+    ``steps`` lists outer commands before the commands inside them. ``overwritten`` pairs each overwritten binding with its
+    replacement.
+    """
 
     steps: list[Step] = field(factory=list)
     bindings: list[Binding] = field(factory=list)
@@ -84,7 +130,10 @@ class Flow:
 
 @define(eq=False)
 class _Scope:
-    """The names in a block or in a command that may run. A scope reads the names of outer scopes, but does not change them."""
+    """The names that are bound in a block, or in a command that may not run.
+
+    A scope reads the names of outer scopes, but does not change them.
+    """
 
     around: "_Scope | None" = None
     names: dict[str, tuple[tuple[Binding, ...], bool]] = field(factory=dict)
@@ -97,10 +146,10 @@ class _Scope:
             scope = scope.around
         return (), False
 
-    def join(self, *ways: "_Scope") -> None:
-        """Add the bindings of all ``ways``; exactly one of them has run."""
-        for name in dict.fromkeys(name for way in ways for name in way.names):
-            found = [way.names.get(name) or self.look_up(name) for way in ways]
+    def join(self, *branches: "_Scope") -> None:
+        """Merge the bindings of alternative ``branches``, of which exactly one runs."""
+        for name in dict.fromkeys(name for branch in branches for name in branch.names):
+            found = [branch.names.get(name) or self.look_up(name) for branch in branches]
             bindings = tuple(dict.fromkeys(binding for each, _ in found for binding in each))
             self.names[name] = (bindings, all(sure for _, sure in found))
 
@@ -134,19 +183,24 @@ def trace(
     *,
     schema: Schema | None = None,
     fields: Mapping[str, tuple[str, ...]] | None = None,
+    contents: Mapping[str, Contents] | None = None,
 ) -> Flow:
-    """Walk the program. ``given`` are names that are bound before it runs; ``perhaps`` are names that unreadable text may bind.
+    """Walk the program.
 
-    ``schema`` is the schema of the graph. ``fields`` maps given names to the fields of their items, where known.
+    ``given`` are names that are bound before the program runs; ``perhaps`` are names that unreadable text may bind. ``schema``
+    is the schema of the graph. ``fields`` maps given names to the fields of their items, if known. ``contents`` has entries for
+    those given names that an earlier command bound: the result of ``contents_of`` for that command.
     """
     walker = _Walker(schema)
-    known = fields or {}
+    known, bound = fields or {}, contents or {}
     scope = _Scope()
     for name in perhaps:
-        scope.names[name] = ((Binding(name, NOWHERE, None, "unknown"),), False)
+        scope.names[name] = ((Binding(name, NOWHERE, None),), False)
     for name in given:
-        kind: Kind = "rows" if name in known else "unknown"
-        scope.names[name] = ((Binding(name, NOWHERE, None, kind, known.get(name)),), True)
+        held = bound.get(name) or Contents("rows" if name in known else "unknown")
+        if held.columns is None and held.kind == "rows":
+            held = attrs.evolve(held, columns=known.get(name))
+        scope.names[name] = ((Binding(name, NOWHERE, None, held),), True)
     walker.block(items, scope)
     return walker.flow
 
@@ -165,9 +219,10 @@ class _Walker:
                 before = item
 
     def command(self, command: Command, statement: Statement, before: Statement | None, scope: _Scope) -> None:
-        """Walk a command and its children. Recursive: the parser limits the depth."""
-        uses = tuple(self.uses(command, scope))
-        self.flow.steps.append(Step(command, statement, before, uses))
+        """Walk a command and its children. The recursion is bounded, because the parser limits the nesting depth."""
+        nodes = tuple(_own_nodes(command))
+        uses = tuple(self.uses(command, nodes, scope))
+        self.flow.steps.append(Step(command, statement, before, uses, nodes))
         if isinstance(command, gasl.Try):
             self.try_block(command, scope)
         elif isinstance(command, gasl.On):
@@ -195,7 +250,7 @@ class _Walker:
             begun = _Scope(scope)
             begun.join(body, _Scope(begun))
             caught = _Scope(begun)
-            caught.names["error"] = ((Binding("error", NOWHERE, None, "error"),), True)
+            caught.names["error"] = ((Binding("error", NOWHERE, None, Contents("error")),), True)
             self.block(command.caught, caught)
             begun.names.update(caught.names)
             scope.join(body, begun)
@@ -204,15 +259,15 @@ class _Walker:
             self.block(command.always, always)
             scope.names.update(always.names)
 
-    def uses(self, command: Command, scope: _Scope) -> Iterator[Use]:
-        for name, span, role in _reads(command):
+    def uses(self, command: Command, nodes: Iterable[Node], scope: _Scope) -> Iterator[Use]:
+        for name, span, role in _reads(command, nodes):
             bindings, sure = scope.look_up(name)
             self.read.update(bindings)
             yield Use(name, span, command, role, bindings, sure)
 
     def bind(self, name: Name, command: Command, uses: tuple[Use, ...], scope: _Scope) -> None:
-        kind, columns = _result(command, uses, self.schema)
-        made = Binding(name.text, name.span, command, kind, columns)
+        contents = contents_of(command, [use.contents for use in uses if use.role == "source"], self.schema)
+        made = Binding(name.text, name.span, command, contents)
         self.flow.bindings.append(made)
         old, sure = scope.names.get(name.text, ((), False))
         if sure and len(old) == 1 and old[0].command is not None and old[0] not in self.read:
@@ -223,21 +278,27 @@ class _Walker:
 _Role: TypeAlias = Literal["source", "on", "require", "condition"]
 
 
-def _reads(command: Command) -> Iterator[tuple[str, Span, _Role]]:
-    """Yield the names that a command itself reads, without the names that its children read."""
+def _own_nodes(command: Command) -> Iterator[Node]:
+    """Yield the nodes in the tree of a command. Nodes of commands inside it are omitted."""
+    if isinstance(command, gasl.Branch):
+        return walk(command.condition)
+    return iter(()) if isinstance(command, gasl.Try | gasl.On | gasl.Explain) else walk(command)
+
+
+def _reads(command: Command, nodes: Iterable[Node]) -> Iterator[tuple[str, Span, _Role]]:
+    """Yield the names that a command itself reads. ``nodes`` are its own nodes. Names that only its children read are omitted."""
     role: _Role = "on" if isinstance(command, gasl.On) else "require" if isinstance(command, gasl.Require) else "source"
-    for attribute in ("source", "left", "right", "start", "end"):
+    for attribute in ("source", "left", "right", "start", "end", "edges"):
         name = getattr(command, attribute, None)
         if isinstance(name, Name):
             yield name.text, name.span, role
-    for condition, _ in conditions_of(command):
-        for node in walk(condition):
-            if isinstance(node, Variable):
-                yield node.name, node.span, "condition"
+    for node in nodes:
+        if isinstance(node, Variable):
+            yield node.name, node.span, "condition"
 
 
-_CONDITION = (And, Comparison, Not, NullTest, Or)
-Tested: TypeAlias = Literal["nodes", "edges", "paths", "items", "variables"]
+_CONDITION = (And, Comparison, Increasing, Not, NullTest, Or)
+Tested: TypeAlias = Literal["nodes", "edges", "paths", "patterns", "items", "variables"]
 
 
 def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
@@ -245,8 +306,10 @@ def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
     items: Tested = "items"
     if isinstance(command, gasl.Find):
         items = command.kind
-    elif isinstance(command, gasl.FindPaths):
+    elif isinstance(command, gasl.FindPaths | gasl.FindCycles):
         items = "paths"
+    elif isinstance(command, gasl.FindPatterns):
+        items = "patterns"
     tested: dict[str, Tested] = {
         "start": "nodes", "end": "nodes", "via": "edges", "where": items, "condition": "variables",
     }  # fmt: skip
@@ -256,84 +319,12 @@ def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
             yield condition, on
 
 
-def _result(command: Command, uses: tuple[Use, ...], schema: Schema | None) -> tuple[Kind, tuple[str, ...] | None]:
-    """Return the kind of a command's result, and the fields of its rows (None if not certain)."""
-    gives = BY_NODE[type(command)].gives
-    if gives == "source":
-        return (uses[0].kind, uses[0].columns) if uses and uses[0].bindings else ("unknown", None)
-    columns: tuple[str, ...] | None = None
-    match command:
-        case gasl.Find():
-            gives = command.kind
-        case gasl.SelectFields():
-            columns = tuple(path.text for path in command.fields)
-        case gasl.Count(by=None):
-            gives = "number"
-        case gasl.Count(by=gasl.Path() as by):
-            gives, columns = "rows", _grouped(by.text, ("count",))
-        case gasl.Aggregate():
-            made = (c.function if c.field is None else f"{c.function}_{c.field.text}" for c in command.computations)
-            columns = _grouped(command.by.text, tuple(made))
-        case gasl.Measure():
-            columns = ("id", command.algorithm)
-        case gasl.SetOperation():
-            kinds = [use.kind for use in uses[:2]]
-            if len(kinds) == 2 and (kinds[0] == kinds[1] or command.kind != "UNION"):
-                gives = kinds[0]
-                columns = _all([use.columns for use in uses[: 2 if command.kind == "UNION" else 1]])
-        case gasl.Join():
-            left, right = (fields_in(use, schema) for use in uses[:2])
-            renamed = None if left is None or right is None else gasl.joined_names(left, right, command)
-            columns = _all([left, None if renamed is None else tuple(renamed.values())])
-        case gasl.Classify():
-            items = fields_in(uses[0], schema) if uses else None
-            columns = None if items is None else _labelled(items)
-    return gives or "unknown", columns
-
-
-def fields_in(use: Use, schema: Schema | None) -> tuple[str, ...] | None:
-    """Return all fields that the items of a variable may have; None if unknown."""
-    if use.columns is not None or use.kind not in ("nodes", "edges", "paths"):
-        return use.columns
-    if use.kind == "paths":
-        return "source", "target", "length", "nodes", "edges"
-    if schema is None:
-        return None
-    if use.kind == "nodes":
-        return tuple(dict.fromkeys(("id", *schema.node_attributes)))
-    return tuple(dict.fromkeys(("source", "target", *(("key",) if schema.multi else ()), *schema.edge_attributes)))
-
-
-def _all(sides: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    names: dict[str, None] = {}
-    for side in sides:
-        if side is None:
-            return None
-        names.update(dict.fromkeys(side))
-    return tuple(names)
-
-
-def _labelled(items: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the fields of classified items. A field ``label`` that the items already have becomes ``item.label``."""
-    kept = "item.label"
-    while kept in items:
-        kept = f"item.{kept}"
-    names = (kept if name == "label" else name for name in items)
-    return (*names, "label")
-
-
-def _grouped(by: str, made: tuple[str, ...]) -> tuple[str, ...]:
-    while by in made:
-        by = f"by.{by}"
-    return (by, *made)
-
-
 @attrs.frozen(slots=False)
 class Context(LintContext):
     """A program under check. Data that several rules use are computed once.
 
     ``schema``, ``state``, ``ceiling``, ``measures`` and ``models`` are None if unknown. ``variables`` are the names bound before the
-    program runs; ``fields`` maps them to all fields of their items, where known.
+    program runs. ``fields`` maps these names to all fields of their items, if known. ``contents`` maps these names to their contents.
     """
 
     program: Program
@@ -344,10 +335,17 @@ class Context(LintContext):
     variables: Collection[str] = ()
     models: Collection[str] | None = None
     fields: Mapping[str, tuple[str, ...]] = {}
+    contents: Mapping[str, Contents] = {}
 
     def text(self, span: Span) -> str:
         """Return the source text at ``span``; "" if the program was not parsed from text."""
         return self.program.source.text[span.start : span.end]
+
+    def replaced(self, span: Span, name: str) -> Edit:
+        """Return the edit that replaces a field with ``name``; parentheses around the field are kept."""
+        shown = self.text(span)
+        before, after = (len(shown) - len(rest) for rest in (shown.lstrip("( \t\r\n"), shown.rstrip(") \t\r\n")))
+        return Edit(Span(span.start + before, span.end - after), name)
 
     def spelled(self, word: str, within: Span, after: int = 0) -> Span | None:
         """Return the span of the first ``word`` in ``within`` that begins at ``after`` or later, or None."""
@@ -365,13 +363,15 @@ class Context(LintContext):
 
     @cached_property
     def flow(self) -> Flow:
-        """Return the result of the walk: the commands of the program, and its variables at run time."""
-        perhaps = () if self.is_whole else _names_behind_as(self.program.source.text)
-        return trace(self.program.items, self.variables, perhaps, schema=self.schema, fields=self.fields)
+        """Return the result of walking the program: its commands, and the variables that it has at run time."""
+        perhaps = () if self.is_whole else _names_after_as(self.program.source.text)
+        return trace(
+            self.program.items, self.variables, perhaps, schema=self.schema, fields=self.fields, contents=self.contents
+        )
 
     @property
     def steps(self) -> list[Step]:
-        """Return every command with its statement and its reads of names, outer commands first."""
+        """Return every command with its statement and the names that it reads, outer commands first."""
         return self.flow.steps
 
     @cached_property
@@ -394,15 +394,16 @@ class Context(LintContext):
         return frozenset((*declared, *(self.state or ())))
 
     def commands(self, *kinds: type) -> Iterator[tuple[Step, Command]]:
-        """Yield the commands of these classes, each after its step."""
+        """Yield a pair of step and command for each command of these classes."""
         return ((step, step.command) for step in self.steps if isinstance(step.command, kinds))
 
 
 lint: Lints[Context] = Lints()
 
 
-def _names_behind_as(text: str) -> set[str]:
-    """Return the words after AS in a text that could not be read completely; they may be names of variables."""
+def _names_after_as(text: str) -> set[str]:
+    """Return the words after AS and PARAM in a text that could not be read completely; they may be names of variables."""
     import re
 
-    return {match[1] or match[2] for match in re.finditer(r"\bAS\s+(?:`([^`\n]+)`|(\w+))", text, re.IGNORECASE)}
+    found = re.finditer(r"\bAS\s+(?:`([^`\n]+)`|(\w+))|^[ \t]*PAR\w*[ \t]+(\w+)(?:[ \t]+(\w+))?", text, re.I | re.M)
+    return {name for match in found for name in match.groups() if name}

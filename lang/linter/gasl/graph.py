@@ -4,31 +4,32 @@ A command with such a fault would run and find nothing; in a plan, that also was
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ...catalogue.schema import Attribute, Schema
 from ...diagnostic import Diagnostic, Edit, Severity
 from ...evaluate.conditions import identity
 from ...printer.gasl_printer import format_key, format_text
 from ...source import Span
-from ...trees import gasl
 from ...trees.conditions import Comparison, Constant, Field, NullTest
 from ...trees.gasl import Path
-from .arguments import fields_of
-from .conditions import Leaf, On, constants_of, kind_of_value, leaves, tested
+from .arguments import is_bare_name, is_in
+from .conditions import kind_of_value, word_of
 from .context import Context, lint
+from .fields import FieldRead, Leaf, On, Scope, constants_of, fields_read, increasing_of, leaves_of, oriented
+from .patterns import unknown_labels
 
 HAS_THIS_VALUE = "has this value"
-"""Words in a hint: the field that the hint names has the value that the condition tests for."""
+"""Part of a hint. It says that the field in the hint has the value that the condition looks for."""
 _OFFERED = 8
 _EQUALITY = frozenset({"=", "IN"})
 _ORDER = frozenset({"<", "<=", ">", ">="})
 _TEXTUAL = frozenset({"STARTS_WITH", "ENDS_WITH", "MATCHES"})
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
 DEGREES = frozenset({"degree", "in_degree", "out_degree"})
-"""Fields of nodes that are computed when nodes are found."""
+"""Fields of nodes that are computed, not stored."""
 BUILT_IN: Mapping[str, frozenset[str]] = {
     "nodes": frozenset({"id", *DEGREES}),
     "edges": frozenset({"source", "target", "key"}),
@@ -39,9 +40,11 @@ BUILT_IN: Mapping[str, frozenset[str]] = {
 
 @frozen
 class Place:
-    """The meaning of a field: ``whose`` attribute it is, and the prefix before its name (``source.``, ``ANY node.``).
+    """The meaning of a field as an attribute of the graph.
 
-    ``kept``: the items are in a variable, where they have only the ids of their nodes.
+    ``whose`` is the kind of the items that have the attribute: "nodes", "edges" or "paths". ``before`` is the prefix of the
+    attribute in the field, as in ``source.``, ``ANY node.`` or ``p.``. If ``kept`` is true, the items are stored in a variable,
+    and only the ids of their nodes are stored.
     """
 
     whose: str
@@ -50,19 +53,33 @@ class Place:
     kept: bool = False
 
 
-def place_of(field: Field, on: On, schema: Schema) -> Place | None:
-    """Return the meaning of ``field`` in a condition on the items ``on``; None if the graph does not determine it."""
-    path = field.path
+def place_of(field: Field, scope: Scope, schema: Schema) -> Place | None:
+    """Return the meaning of ``field`` for the items in ``scope``. Return None if it can't be determined from the graph."""
+    path, on = field.path, scope.on
     if field.quantifier is not None:
         whose = "nodes" if path[0] == "node" else "edges"
         knows = on == "paths" or (on == "path items" and whose == "edges")
         return Place(whose, path[1:], path[:1]) if knows else None
+    if is_in(field, scope.contents.more):
+        return None
     if on == "nodes":
         return Place("nodes", path)
+    if on in ("patterns", "rows"):
+        count, part = scope.contents.holder(path) or (0, "id")
+        known = scope.contents.columns or ()
+        if (
+            part == "id"
+            or any(".".join(path[:end]) in known for end in range(count + 1, len(path) + 1))
+            or count == len(path)
+        ):
+            return None
+        inner: dict[str, On] = {"nodes": "nodes", "edges": "edges", "paths": "path items"}
+        found = place_of(Field(path[count:]), Scope(inner[part]), schema)
+        return None if found is None else evolve(found, before=(*path[:count], *found.before))
     if on in ("edges", "edge items", "paths", "path items"):
         whole = ".".join(path)
         if len(path) > 1 and path[0] in ("source", "target") and whole not in schema.edge_attributes:
-            return Place("nodes", path[1:], path[:1]) if on in ("edges", "paths") else None
+            return Place("nodes", path[1:], path[:1])
         if on not in ("paths", "path items"):
             return Place("edges", path)
         return (
@@ -72,14 +89,14 @@ def place_of(field: Field, on: On, schema: Schema) -> Place | None:
 
 
 def attributes_of(whose: str, schema: Schema) -> Mapping[str, Attribute]:
-    """Return the attributes of nodes or of edges by name; paths have no attributes."""
+    """Return a mapping from names to attributes of nodes or of edges. It is empty for paths, which have no attributes."""
     if whose == "paths":
         return {}
     return schema.node_attributes if whose == "nodes" else schema.edge_attributes
 
 
 def attribute_of(place: Place, schema: Schema) -> Attribute | None:
-    """Return the attribute whose name is the whole field, or None. A degree is an integer in every graph."""
+    """Return the attribute whose name is the complete field, or None. A degree is an integer in every graph."""
     if len(place.path) == 1 and place.path[0] in DEGREES and place.whose == "nodes":
         return Attribute(place.path[0], schema.nodes, {"integer": schema.nodes})
     return attributes_of(place.whose, schema).get(".".join(place.path))
@@ -98,102 +115,117 @@ def is_known(place: Place, schema: Schema) -> bool:
     )
 
 
-def _tests(context: Context) -> Iterator[tuple[Leaf, Place, Schema]]:
-    """Yield each test of a field whose meaning the graph determines, with this meaning and the schema."""
+def _tests(context: Context) -> Iterator[tuple[Leaf, Comparison, Place, Schema]]:
+    """Yield each comparison of a field with constants, with the meaning of the field.
+
+    In the comparison, the field is on the left. If the field is on the right in the text, the sides are exchanged.
+    """
     schema = context.schema
     if schema is None:
         return
     for step in context.steps:
-        for condition, on in tested(step):
-            for leaf in leaves(condition):
-                if isinstance(leaf.test.left, Field):
-                    place = place_of(leaf.test.left, on, schema)
-                    if place is not None and place.path:
-                        yield leaf, place, schema
+        for leaf, scope in leaves_of(context, step):
+            if not isinstance(leaf.test, Comparison):
+                continue
+            test = oriented(leaf.test)
+            if isinstance(test.left, Field):
+                place = place_of(test.left, scope, schema)
+                if place is not None and place.path:
+                    yield leaf, test, place, schema
 
 
 @lint("GASL070")
 def unknown_attribute(context: Context) -> Iterator[Diagnostic]:
-    """Report fields that the graph does not have: an error if the command therefore finds nothing, else a warning."""
-    for leaf, place, schema in _tests(context):
-        if is_known(place, schema):
-            continue
-        decides = leaf.must and not isinstance(leaf.test, NullTest)
-        assert isinstance(leaf.test.left, Field)  # noqa: S101  # _tests yields no others
-        yield _unknown(context, place, schema, leaf.test.left.span, leaf.test, "error" if decides else "warning")
-    yield from _unknown_fields(context)
-
-
-def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
-    """Yield the unknown fields in ORDER BY, SELECT FIELDS, BY and ON, for nodes and edges that a FIND has found."""
+    """Report fields that the graph does not have: an error if the command finds nothing or cannot run, else a warning."""
     schema = context.schema
     if schema is None:
         return
-    for _, command in context.commands(gasl.Find):
-        if isinstance(command, gasl.Find):
-            for order in command.order:
-                place = place_of(Field(order.field.parts), command.kind, schema)
-                if place is not None and not is_known(place, schema):
-                    yield _unknown(context, place, schema, order.field.span, None, "error")
     for step in context.steps:
-        for name, path in fields_of(step.command):
-            use = step.use_of(name)
-            if use is None or use.kind not in ("nodes", "edges", "paths"):
+        for read in fields_read(context, step):
+            place = place_of(read.field, read.scope, schema)
+            if place is None or not place.path or is_known(place, schema) or is_bare_name(read):
                 continue
-            place = Place(use.kind, path.parts, (), use.kind == "paths")
-            if not is_known(place, schema) or (place.whose == "nodes" and set(path.parts) <= DEGREES):
-                yield _unknown(context, place, schema, path.span, None, "error", _OF_VARIABLES)
+            yield _unknown(context, place, schema, read)
+        for increasing, scope in increasing_of(step):
+            read = FieldRead(evolve(increasing.field, quantifier="all"), scope)
+            place = place_of(read.field, scope, schema)
+            if place is not None and not is_known(place, schema):
+                yield _unknown(context, place, schema, evolve(read, field=increasing.field))
 
 
-def _unknown(
-    context: Context, place: Place, schema: Schema, span: Span, test: Comparison | NullTest | None, severity: Severity,
-    built_in: Mapping[str, frozenset[str]] = BUILT_IN,
-) -> Diagnostic:  # fmt: skip
+def _unknown(context: Context, place: Place, schema: Schema, read: FieldRead) -> Diagnostic:
+    severity: Severity = "error" if read.must else "warning"
+    span, test = read.field.span, read.leaf.test if read.leaf is not None and read.side == "left" else None
     name, known = ".".join(place.path), attributes_of(place.whose, schema)
-    one = {"nodes": "node", "edges": "edge", "paths": "path"}[place.whose]
+    if place.whose == "paths":
+        return _bare_on_path(context, place, schema, read, severity)
+    one = {"nodes": "node", "edges": "edge"}[place.whose]
     shown = name if len(name) <= 80 else name[:79] + "…"
     message = f"no {one} has an attribute {shown}"
-    if place.whose == "paths":
-        return _bare_on_path(context, place, schema, span, severity, in_test=test is not None)
-    if name in DEGREES and place.whose == "nodes":
-        hint = f"FIND knows the {name}: FIND nodes WHERE {name} > 1 ORDER BY {name} DESC; MEASURE returns it as a field"
-        return context.diagnostic(
-            "GASL070", f"the nodes of a variable do not store the {name}", span, hint, severity="error"
-        )
-    near = context.suggestion(name, _namable(built_in[place.whose], known))
+    near = context.suggestion(name, _namable(place, known, read.scope))
     holder = _holder(test, known)
     hints, edits = [], []
-    if meant := near or holder:
+    if (plain := without_owner(read)) is not None and _is_known_without(plain, read, schema):
+        written = format_key(plain)
+        hint = f"write {written}: a field is written without the name of the variable or the item"
+        edits = [context.replaced(span, written)]
+        return context.diagnostic("GASL070", message, span, hint, edits=edits, severity=severity)
+    if len(read.field.path) > 1 and read.scope.name and read.field.path[0] in ("left", "right", *context.bound_names):
+        hints.append(
+            f"in ON a = b, a is a field of the left variable and b of the right one; this must be a field of {read.scope.name}"
+        )
+    elif place.whose == "nodes" and not place.before and name in ("depth", "parent") and read.scope.name:
+        hints.append(f"WALK ... TRACE AS {read.scope.name} adds depth and parent")
+    elif meant := near or holder:
         edits = [_renamed(context, span, place, meant)]
         hints.append(f"{meant} {HAS_THIS_VALUE}; did you mean it?" if holder == meant else f"did you mean {meant}?")
     hints += _elsewhere(place, schema, name)
     hints.append(
         f"{place.whose} have {_listed(tuple(known))}"
         if known
-        else f"{place.whose} have no attributes, only {_listed(sorted(built_in[place.whose]))}"
+        else f"{place.whose} have no attributes, only {_listed(sorted(BUILT_IN[place.whose]))}"
     )
     return context.diagnostic("GASL070", message, span, *hints, edits=edits, severity=severity)
 
 
-_OF_VARIABLES = {**BUILT_IN, "nodes": BUILT_IN["nodes"] - DEGREES}
-"""The built-in fields of items in a variable. Degrees are missing, because they are computed only when nodes are found."""
+def without_owner(read: FieldRead) -> Field | None:
+    """Return the field without a prefix that only repeats which items have it.
+
+    For the items of ``x``, ``x.id`` becomes ``id``; for edges, ``edge.amount`` becomes ``amount``. Return None for any other field.
+    """
+    field, scope = read.field, read.scope
+    owners = {scope.name} if scope.name else {"edge", "node"}
+    if (
+        len(field.path) < 2
+        or field.quantifier is not None
+        or field.path[0] not in owners
+        or scope.on in ("paths", "path items")
+    ):
+        return None
+    return evolve(field, path=field.path[1:])
 
 
-def _namable(built_in: Collection[str], known: Mapping[str, Attribute]) -> tuple[str, ...]:
-    """Return the candidates for a misspelt name. Short built-in names are left out, because they resemble every short word."""
-    return (*(name for name in sorted(built_in) if len(name) > 3), *known)
+def _is_known_without(plain: Field, read: FieldRead, schema: Schema) -> bool:
+    place = place_of(plain, read.scope, schema)
+    return place is not None and bool(place.path) and is_known(place, schema)
 
 
-def _bare_on_path(
-    context: Context, place: Place, schema: Schema, span: Span, severity: Severity, *, in_test: bool
-) -> Diagnostic:
-    """Return a diagnostic about an attribute used on a path, because paths have no attributes."""
-    name = format_key(Path(place.path))
+def _namable(place: Place, known: Mapping[str, Attribute], scope: Scope) -> tuple[str, ...]:
+    """Return the candidates for a misspelt name. Short built-in names are excluded, because they resemble every short word."""
+    more = scope.contents.more if not place.before else ()
+    return (*(name for name in sorted(BUILT_IN[place.whose]) if len(name) > 3), *known, *more)
+
+
+def _bare_on_path(context: Context, place: Place, schema: Schema, read: FieldRead, severity: Severity) -> Diagnostic:
+    """Return a diagnostic about an attribute that is used on a path. Paths have no attributes."""
+    name, span = format_key(Path(place.path)), read.field.span
     message = f"a path has no attribute {name}"
-    if not in_test:
-        return context.diagnostic(
-            "GASL070", message, span, "paths have source, target, length, nodes and edges", severity=severity
-        )
+    known_edges = ".".join(place.path) in schema.edge_attributes or place.path[0] in schema.edge_attributes
+    if read.leaf is None:
+        hints = [f"paths have {', '.join(('source', 'target', 'length', *read.scope.contents.more))}, nodes and edges"]
+        if known_edges:
+            hints.insert(0, f"edges have it: edges.{name} is the list of its values, as in sum(edges.{name})")
+        return context.diagnostic("GASL070", message, span, *hints, severity=severity)
     hints = ["paths have source.x, target.x, length, ANY node.x and ANY edge.x"]
     for whose, known in (("node", schema.node_attributes), ("edge", schema.edge_attributes)):
         if whose == "node" and place.kept:
@@ -207,13 +239,12 @@ def _bare_on_path(
 def _renamed(context: Context, span: Span, place: Place, name: str) -> Edit:
     """Return the edit that replaces an unknown attribute with the attribute ``name``."""
     written = format_key(Path((*place.before, name)))
-    text = context.text(span)
-    quantified = text.split()[:1] if place.before and place.before[0] in ("node", "edge") else []
-    return Edit(span, " ".join((*quantified, written)))
+    quantified = context.text(span).split()[:-1] if place.before and place.before[0] in ("node", "edge") else []
+    return context.replaced(span, " ".join((*quantified, written)))
 
 
 def _holder(test: Comparison | NullTest | None, known: Mapping[str, Attribute]) -> str | None:
-    """Return the only known attribute with the value in ``test``: the author of ``kind = "PERSON"`` meant entity_type."""
+    """Return the only attribute that has the value in ``test``: for ``kind = "PERSON"``, this may be ``entity_type``."""
     wanted = (
         [item.value for item in constants_of(test)]
         if isinstance(test, Comparison) and test.operator in _EQUALITY
@@ -246,7 +277,7 @@ def _listed(names: Sequence[str]) -> str:
 
 @frozen
 class _Values:
-    """All values of an attribute, frequent values first, with their identities and the strings among them."""
+    """All values of an attribute, frequent values first. ``texts`` are those values that are strings."""
 
     all: list[object]
     identities: frozenset[object]
@@ -261,11 +292,16 @@ class _Values:
 
 @lint("GASL071")
 def unknown_value(context: Context) -> Iterator[Diagnostic]:
-    """Report values that an attribute does not have, if all its values are known."""
+    """Report values and labels that an attribute never has. Only attributes whose values are all known are checked."""
     known: dict[tuple[str, str], _Values | None] = {}
-    for leaf, place, schema in _tests(context):
-        test, attribute = leaf.test, attribute_of(place, schema)
-        if attribute is None or not isinstance(test, Comparison) or test.operator not in _EQUALITY:
+    told = 0
+    for _, test, place, schema in _tests(context):
+        attribute = attribute_of(place, schema)
+        if attribute is None and test.operator in _EQUALITY and is_id(place):
+            found = list(_unknown_ids(context, test, schema, near=told < _MOST_IDS))
+            told += len(found)
+            yield from found
+        if attribute is None or test.operator not in _EQUALITY:
             continue
         key = (place.whose, attribute.name)
         if key not in known:
@@ -286,6 +322,43 @@ def unknown_value(context: Context) -> Iterator[Diagnostic]:
             yield context.diagnostic(
                 "GASL071", message, constant.span, *hints, f"its values are {values.listed}", edits=edits
             )
+    yield from unknown_labels(context)
+
+
+def is_id(place: Place) -> bool:
+    """Return whether a field is the id of a node."""
+    ends = ("source",), ("target",)
+    return place.path == ("id",) if place.whose == "nodes" else place.path in ends
+
+
+_MOST_IDS = 5
+"""Maximum number of unknown ids that are reported for one test.
+
+Once a program has this many, no more similar ids are looked up.
+"""
+
+
+def _unknown_ids(context: Context, test: Comparison, schema: Schema, *, near: bool) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each constant that is not the id of a node."""
+    ids = schema.all_ids
+    if ids is None:
+        return
+    unknown = [each for each in constants_of(test) if each.value is not None and each.value not in ids]
+    for constant in unknown[:_MOST_IDS]:
+        value = constant.value
+        other: int | str | None = None
+        if isinstance(value, str):
+            other = int(value) if value.isascii() and value.isdigit() and len(value) < 18 else None
+        elif isinstance(value, int) and not isinstance(value, bool):
+            other = str(value)
+        meant = other if other is not None and other in ids else None
+        if meant is None and near and isinstance(value, str):
+            meant = ids.nearest(value)
+        shown = format_text(value[:60]) if isinstance(value, str) else str(value)
+        written = "" if meant is None else format_text(meant) if isinstance(meant, str) else str(meant)
+        edits = [Edit(constant.span, written)] if written else []
+        hint = f"did you mean {written}?" if written else ""
+        yield context.diagnostic("GASL071", f"no node has the id {shown}", constant.span, hint, edits=edits)
 
 
 def _all_values(attribute: Attribute, place: Place, schema: Schema) -> _Values | None:
@@ -315,7 +388,7 @@ def _owners(value: object, place: Place, schema: Schema) -> list[str]:
     return [f"{owners[0]} has this value"] if owners else []
 
 
-_KINDS = {
+KINDS = {
     "integer": "number",
     "float": "number",
     "text": "text",
@@ -323,11 +396,12 @@ _KINDS = {
     "list": "list",
     "object": "object",
 }
+"""Maps the types in a schema to the kinds of values."""
 
 
 def _never_meets(attribute: Attribute, constant: Constant, operator: str) -> bool:
-    """Return whether the types make the comparison false for every value of the attribute."""
-    kinds = {_KINDS[kind] for kind in attribute.types if kind in _KINDS}
+    """Return whether the comparison can never be true, because of the types of the attribute's values."""
+    kinds = {KINDS[kind] for kind in attribute.types if kind in KINDS}
     kind = kind_of_value(constant.value)
     if not kinds or kind == "null":
         return False
@@ -341,17 +415,17 @@ def _never_meets(attribute: Attribute, constant: Constant, operator: str) -> boo
 @lint("GASL072")
 def attribute_type(context: Context) -> Iterator[Diagnostic]:
     """Report comparisons of an attribute with a value of a type that the attribute never has."""
-    for leaf, place, schema in _tests(context):
-        test, attribute = leaf.test, attribute_of(place, schema)
-        if attribute is None or not isinstance(test, Comparison):
+    for leaf, test, place, schema in _tests(context):
+        attribute = attribute_of(place, schema)
+        if attribute is None:
             continue
         if test.operator not in _EQUALITY | _ORDER | _TEXTUAL | {"CONTAINS", "!="}:
             continue
         for constant in constants_of(test):
             if not _never_meets(attribute, constant, test.operator):
                 continue
-            kinds = " or ".join(sorted({_KINDS[kind] for kind in attribute.types if kind in _KINDS}))
-            kind = kind_of_value(constant.value)
+            kinds = " or ".join(sorted({word_of(KINDS[kind]) for kind in attribute.types if kind in KINDS}))
+            kind = word_of(kind_of_value(constant.value))
             if test.operator in _TEXTUAL or test.operator == "CONTAINS":
                 message = f"{attribute.name} is always a {kinds}, which {test.operator} never matches"
             else:
@@ -359,16 +433,19 @@ def attribute_type(context: Context) -> Iterator[Diagnostic]:
             edit = _other_type(context, attribute, constant, test.operator)
             severity: Severity = "error" if leaf.must and test.operator not in ("!=", "IN") else "warning"
             hint = f"write {edit.text}" if edit else "values of different types are unequal and have no order"
-            if kinds == "text" and test.operator in _ORDER:
-                hint = "texts are ordered letter by letter, not as numbers"
+            if kinds == "string" and test.operator in _ORDER:
+                hint = "strings are ordered character by character, not as numbers"
             yield context.diagnostic(
                 "GASL072", message, constant.span, hint, edits=[edit] if edit else [], severity=severity
             )
 
 
 def _other_type(context: Context, attribute: Attribute, constant: Constant, operator: str) -> Edit | None:
-    """Return the edit that turns ``"30"`` into 30 or 30 into ``"30"``, if the attribute's type requires it and the meaning stays."""
-    kinds = {_KINDS[kind] for kind in attribute.types if kind in _KINDS}
+    """Return the edit that turns ``"30"`` into 30, or 30 into ``"30"``.
+
+    The attribute's type must require it, and the meaning must stay the same.
+    """
+    kinds = {KINDS[kind] for kind in attribute.types if kind in KINDS}
     value = constant.value
     if operator in _TEXTUAL or operator == "CONTAINS":
         return None

@@ -8,11 +8,12 @@ from itertools import islice, takewhile
 
 from attrs import evolve
 
-from ...diagnostic import Diagnostic, Edit, Severity
+from ...diagnostic import Diagnostic, Edit, Severity, is_slip
 from ...parse.gasl import keywords
-from ...printer.gasl_printer import format_key, format_name
+from ...printer.gasl_printer import format_key, format_name, format_text
 from ...source import Span
 from ...trees import gasl
+from ...trees.conditions import Field, Length
 from ...trees.gasl import Key, StateType
 from .context import Binding, Context, Step, Use, lint
 
@@ -21,7 +22,7 @@ _COMMON = frozenset({
     "BOOL", "BOTH", "EDGES", "EMPTY", "ERROR", "FLOAT", "GRAPH", "INT", "MAX", "MEAN", "MEDIAN", "MIN", "NODES", "OUT", "PARTIAL",
     "PATHS", "SCHEMA_MISMATCH", "SUM", "TEXT",
 })  # fmt: skip
-"""Keywords that are also common names of variables; they cause no confusion."""
+"""Keywords that are also common variable names; they are not reported."""
 
 
 @lint("GASL050")
@@ -32,8 +33,55 @@ def unbound(context: Context) -> Iterator[Diagnostic]:
             continue
         near = context.suggestion(use.name, context.bound_names)
         edits = _renamed(context, use, near) if near else []
-        yield context.diagnostic("GASL050", f"the variable {use.name} is not bound", use.span, *_unbound_hints(context, use, near),
-                            edits=edits)  # fmt: skip
+        hints = _unbound_hints(context, use, near)
+        if (node := _as_node(context, use)) is not None:
+            hints, edits = [f"write {node} for the node with this id"], [Edit(use.span, node)]
+        is_near = near is not None and (
+            is_slip(use.name, near) or near.startswith(use.name) or use.name.startswith(near)
+        )
+        # A command that could not be parsed may bind the name.
+        unnamed = None if is_near or node is not None or not context.is_whole else _unnamed_result(context, use)
+        if unnamed is not None:
+            column, written = unnamed.into.text, format_name(use.name)  # type: ignore[union-attr]  # it binds a name
+            word, more = type(unnamed).__name__.upper(), f"AS {format_name(column)} AS {written}"
+            hints = [f"AS {column} names the result of {word}; write {more} to name the column too"]
+            edits = [Edit(Span(unnamed.span.end, unnamed.span.end), f" AS {written}")]
+        yield context.diagnostic("GASL050", f"the variable {use.name} is not bound", use.span, *hints, edits=edits)
+
+
+def _as_node(context: Context, use: Use) -> str | None:
+    """If the name at an end of a path is the id of a node, return the condition for this node; otherwise None."""
+    ids = context.schema.all_ids if context.schema is not None else None
+    if not isinstance(use.command, gasl.FindPaths) or use.role != "source" or ids is None or use.name not in ids:
+        return None
+    return f"(id = {format_text(use.name)})"
+
+
+def _unnamed_result(context: Context, use: Use) -> gasl.Command | None:
+    """Return the earlier command that was probably meant to bind the variable of ``use``.
+
+    Return None unless exactly one command fits: its last AS follows a value without a name, and no command reads the variable
+    that this AS names. The AS was probably meant to name a column, and the name of the variable is missing.
+    """
+    missing = {each.name for each in context.flow.uses if not each.bindings and each.name not in context.first_bindings}
+    read = {each.name for each in context.flow.uses}
+    found = [
+        binding.command
+        for binding in context.flow.bindings
+        if binding.span.end <= use.span.start and binding.name not in read and _may_name_column(binding.command)
+    ]
+    return found[0] if len(found) == 1 and missing == {use.name} else None
+
+
+def _may_name_column(command: gasl.Command | None) -> bool:
+    """Return whether the last AS of a command directly follows a value without a name."""
+    if isinstance(command, gasl.Select):
+        return bool(command.columns) and command.columns[-1].name is None and not (command.where or command.sample)
+    if isinstance(command, gasl.Count):
+        return bool(command.by) and command.by[-1].name is None
+    if isinstance(command, gasl.Aggregate):
+        return command.computations[-1].name is None
+    return isinstance(command, gasl.Unnest) and command.by.name is None
 
 
 @lint("GASL051")
@@ -44,10 +92,11 @@ def used_too_early(context: Context) -> Iterator[Diagnostic]:
         if use.bindings or later is None:
             continue
         if later.command is use.command:
-            message, hint = f"the variable {use.name} is bound only by this command itself", "bind it before"
+            message = f"the variable {use.name} is bound only by this command itself"
+            hint = "bind it in an earlier command"
         elif later.span.start > use.span.start:
-            message = f"the variable {use.name} is used before it is bound, in line {context.line(later.span)}"
-            hint = "move the command that binds it up"
+            message = f"the variable {use.name} is used before it is bound in line {context.line(later.span)}"
+            hint = "move the command that binds it to an earlier line"
         else:
             message = f"the variable {use.name} is bound in line {context.line(later.span)}, which has no effect on this command"
             hint = "EXPLAIN binds nothing; CATCH and ELSE read only the variables bound before their block"
@@ -61,13 +110,20 @@ def _unbound_hints(context: Context, use: Use, near: str | None) -> list[str]:
     elif not near and (names := _bound_before(context, use)):
         more = ", ..." if len(names) > _OFFERED else ""
         hints.append(f"the variables are {', '.join(names[:_OFFERED])}{more}")
-    elif not near:
+    elif not near and use.role == "source" and isinstance(use.command, gasl.FindPaths):
+        hints.append(f"FROM and TO take a variable, or a condition in ( ): (id = {format_text(use.name)})")
+    elif not near and use.role != "condition":
         hints.append(f"bind it first: FIND nodes AS {format_name(use.name)}")
+    if not near and use.role == "condition":
+        types = "TEXT, INT, FLOAT, BOOL or LIST"
+        hints.append(
+            f"for a value from outside, begin the program with PARAM {format_name(use.name)} and its type: {types}"
+        )
     return hints
 
 
 def _bound_before(context: Context, use: Use) -> list[str]:
-    """Return the names that are bound before a use, in the order of binding; at most one more than a hint lists."""
+    """Return the names that are bound before a use, in the order of binding. Return at most one name more than a hint lists."""
     first = context.first_bindings
     before = takewhile(
         lambda name: name not in first or first[name].span.start < use.command.span.start, context.bound_names
@@ -88,6 +144,8 @@ def _renamed(context: Context, use: Use, name: str) -> list[Edit]:
 def overwritten(context: Context) -> Iterator[Diagnostic]:
     """Report results that are overwritten before they are read."""
     for old, new in context.flow.overwritten:
+        if isinstance(old.command, gasl.Param) and isinstance(new.command, gasl.Param):
+            continue  # GASL098 reports them
         message = f"the variable {new.name} is overwritten before its value from line {context.line(old.span)} is read"
         hint = "rename one of the two variables, or remove the first command"
         yield context.diagnostic("GASL052", message, new.span, hint)
@@ -95,7 +153,7 @@ def overwritten(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL053")
 def on_apart(context: Context) -> Iterator[Diagnostic]:
-    """Report an ON that does not directly follow its command: a status that stops the plan stops it before this ON."""
+    """Report an ON that does not directly follow its command. If the status stops the plan, the plan ends before this ON is reached."""
     above = {id(step.statement): step.before for step in context.steps}
     for step, command in context.commands(gasl.On):
         if not isinstance(command, gasl.On) or command is not step.statement.command:
@@ -115,7 +173,7 @@ def on_apart(context: Context) -> Iterator[Diagnostic]:
             before = above[id(before)]
         if before is not None and not any(_is_in(binding, before.command) for binding in use.bindings):
             line = context.line(use.bindings[-1].span)
-            message = f"this ON does not directly follow the command that binds {command.source.text}, in line {line}"
+            message = f"this ON does not directly follow the command in line {line} that binds {command.source.text}"
             hint = "move it directly after that command: a status that stops the plan stops it before this ON"
             yield context.diagnostic("GASL053", message, command.source.span, hint)
 
@@ -126,7 +184,7 @@ def _is_in(binding: Binding, command: gasl.Command) -> bool:
 
 @lint("GASL054")
 def named_like_keyword(context: Context) -> Iterator[Diagnostic]:
-    """Report variables that have the name of a keyword."""
+    """Report variables whose name is a keyword. Also report ``len DESC``, because it does not mean the field ``len``."""
     seen: set[str] = set()
     for binding in context.flow.bindings:
         word = binding.name.upper()
@@ -134,6 +192,15 @@ def named_like_keyword(context: Context) -> Iterator[Diagnostic]:
             seen.add(binding.name)
             message = f"the variable {binding.name} has the name of a keyword"
             yield context.diagnostic("GASL054", message, binding.span, "another name is easier to read")
+    for node in (node for step in context.steps for node in step.nodes_of(Length)):
+        field = node.operand
+        if (
+            isinstance(field, Field)
+            and field.text.upper() in ("DESC", "ASC")
+            and context.text(field.span) == field.text
+        ):
+            message = f"LEN {field.text} is the length of a field {field.text}"
+            yield context.diagnostic("GASL054", message, node.span, f"write `len` {field.text} for a field named len")
 
 
 # Rules about keys of the state: a key must be declared before it is used, with one type, and updated with values of that type.
@@ -141,7 +208,7 @@ def named_like_keyword(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL055")
 def undeclared(context: Context) -> Iterator[Diagnostic]:
-    """Report undeclared keys, each once."""
+    """Report each undeclared key once."""
     known: dict[str, StateType] = dict(context.state or {})
     if context.state is None and not any(True for _ in context.commands(gasl.Declare)):
         return  # the state is unknown
@@ -170,7 +237,7 @@ def _undeclared(
 ) -> Diagnostic:
     severity: Severity | None = (
         None if context.state is not None else "warning"
-    )  # a plan that ran before may have declared the key
+    )  # an earlier plan may have declared the key
     near = _near(context, key) if itself else None
     if near is not None:
         parts = near.split(".")
@@ -197,7 +264,7 @@ def _undeclared(
     elsewhere = _elsewhere(context, key) if itself else None
     if elsewhere is not None:
         hints.insert(0, f"did you mean {format_key(Key(tuple(elsewhere.split('.'))))}?")
-    if elsewhere is not None or not context.is_whole:  # a command that could not be read may declare the key
+    if elsewhere is not None or not context.is_whole:  # a command that could not be parsed may declare the key
         edits = []
     if itself and (not step.uses or step.uses[0].kind == "unknown"):  # the type is a guess
         edits = []
@@ -205,7 +272,10 @@ def _undeclared(
 
 
 def _elsewhere(context: Context, key: Key) -> str | None:
-    """Return the only key with the same last part, if no declared key could contain ``key``."""
+    """Return the declared key that has the same last part as ``key``, if there is only one.
+
+    Return None if a declared key could contain ``key``.
+    """
     if any(".".join(key.parts[:count]) in context.keys for count in range(1, min(len(key.parts), 100))):
         return None
     alike = [name for name in context.keys if name != key.text and name.split(".")[-1] == key.parts[-1]]
@@ -213,7 +283,10 @@ def _elsewhere(context: Context, key: Key) -> str | None:
 
 
 def _near(context: Context, key: Key) -> str | None:
-    """Return the key that was most likely meant: a similar name under the same parent, or the same name under a similar parent."""
+    """Return the key that was most likely meant.
+
+    This key has a similar name under the same parent, or the same name under a similar parent.
+    """
     if context.has_enough:
         return None
     above, last = key.parts[:-1], key.parts[-1]
@@ -227,7 +300,7 @@ def _near(context: Context, key: Key) -> str | None:
 
 
 def _fitting(step: Step) -> StateType:
-    """Return the type that a key must have for the value of an update."""
+    """Return the key type that fits the value of an update."""
     kind = step.uses[0].kind if step.uses else "unknown"
     if kind == "number" or (step.uses and _is_counts(step.uses[0])):
         return "COUNTER"
@@ -270,7 +343,7 @@ def parent_is_no_dict(context: Context) -> Iterator[Diagnostic]:
 
 
 def _all_types(context: Context) -> dict[str, StateType]:
-    """Return the type of every key: from the state, or else from the first DECLARE of the key."""
+    """Return the type of every key. The type comes from the state, or else from the first DECLARE of the key."""
     types: dict[str, StateType] = dict(context.state or {})
     for _, command in context.commands(gasl.Declare):
         if isinstance(command, gasl.Declare):
@@ -302,7 +375,7 @@ def wrong_shape(context: Context) -> Iterator[Diagnostic]:
 _TAKES = {
     "LIST": "a list, or an object as one item",
     "DICT": "an object",
-    "COUNTER": "a number, or counts of COUNT ... BY",
+    "COUNTER": "a number, or the rows of COUNT ... BY",
 }
 
 
@@ -335,10 +408,10 @@ _UNBOUND = "GASL050"
 def complete_missing_names(
     context: Context, faults: Sequence[Diagnostic], found: Sequence[Diagnostic]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """Return the parser's faults, completed with the missing names of commands, and the rules' other diagnostics.
+    """Return the parser's faults and the rules' diagnostics. Faults about a missing name get an edit that adds the name.
 
-    A command gets a name only if exactly one unbound name is used after it and before the next command without a name. Diagnostics
-    about this unbound name are left out.
+    This is done only if exactly one unbound name is used between the command without a name and the next such command.
+    Diagnostics about this unbound name are omitted.
     """
     places = [each for each in faults if _is_unnamed(each)]
     if not places:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...catalogue.operations import BUILTIN, Parameter, Signature
+from ...catalogue.operations import COMMON_OPTIONS, Parameter, Signature
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.text_checks import CheckError, read_check
 from ...printer.lwt_printer import format_reference, format_value
@@ -27,7 +27,10 @@ from .context import Context, lint
 
 
 def without(context: Context, call: Call, span: Span) -> Span:
-    """Return ``span``, an argument or option of ``call``, extended by the comma before it or, for the first, the comma after it."""
+    """Return ``span``, the span of an argument or option, extended to include the comma before it.
+
+    The span of the first argument or option includes the comma after it instead.
+    """
     text = context.script.source.text
     begin = max(call.span.start, span.start - 200)
     before = text[begin : span.start].rstrip()
@@ -50,7 +53,7 @@ def first_of(context: Context, call: Call, span: Span) -> list[Edit]:
 
 
 def named_argument(context: Context, call: Call, option: Option) -> list[Edit]:
-    """Return the edits that turn an option with the name of an argument, such as ``prompt="..."``, into the first argument."""
+    """Return the edits that make an option the first argument. The option is named like an argument, as in ``prompt="..."``."""
     text = context.script.source.text
     if call.arguments or option.value.span == NOWHERE or not text.startswith(option.name, option.span.start):
         return []
@@ -62,7 +65,7 @@ def named_argument(context: Context, call: Call, option: Option) -> list[Edit]:
 
 
 def as_options(context: Context, signature: Signature, value: object) -> str:
-    """Return the text of an object such as ``{"temperature": 0}`` rewritten as options; "" if a key is not an option."""
+    """Return the text of the options that an object such as ``{"temperature": 0}`` means; "" if a key is not an option."""
     text, pieces = context.script.source.text, []
     for key, entry in getattr(value, "entries", ()):
         if signature.option(key.constant or "") is None or entry.span == NOWHERE:
@@ -72,7 +75,7 @@ def as_options(context: Context, signature: Signature, value: object) -> str:
 
 
 def as_choice(context: Context, value: object) -> str:
-    """Return the text of a list such as ``["a", "b"]`` rewritten as a choice; "" if the value is not a list of strings."""
+    """Return the text of the choice that a list such as ``["a", "b"]`` means; "" if the value is not a list of strings."""
     items = value.items if isinstance(value, ListValue) else ()
     if len(items) < 2 or not all(isinstance(item, Template) and (item.constant or "").strip() for item in items):
         return ""
@@ -99,10 +102,13 @@ _ALSO_CALLED = {
     **dict.fromkeys(("ai", "ask", "call", "chat", "complete", "generate", "gpt", "model", "prompt", "query"), "LLM"),
     **dict.fromkeys(("for", "foreach", "for_each", "loop", "map"), "EACH"),
     **dict.fromkeys(("answers", "generate_answer", "improve", "iterate", "refine"), "ANSWER"),
+    **dict.fromkeys(("merge", "zip"), "JOIN"),
+    **dict.fromkeys(("function", "invoke", "tool"), "CALL"),
+    **dict.fromkeys(("include", "script", "subscript"), "RUN"),
     **dict.fromkeys(("calc", "calculate", "compute", "eval", "expression", "formula", "math", "python"), "EXPR"),
     **dict.fromkeys(("data", "let", "literal", "set", "value", "var"), "CONST"),
 }
-"""The names that other languages use for operations of LWT."""
+"""The names that other languages use for LWT operations."""
 
 
 @lint("LWT021")
@@ -112,9 +118,10 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
         signature = context.operations.get(call.operation)
         if signature is None:
             continue
-        if len(call.arguments) != len(signature.parameters):
+        replaced = signature.instead and call.option(signature.instead) is not None
+        if replaced or len(call.arguments) != len(signature.parameters):
             yield from _counted(context, call, signature)
-        if signature.required:
+        if signature.required and not _without_names(call, signature):
             yield from _left_out(context, call, signature)
         for parameter, value in zip(signature.parameters, call.arguments, strict=False):
             if parameter.kind in _ARGUMENTS and (fault := _ARGUMENTS[parameter.kind](context, call, parameter, value)):
@@ -123,7 +130,8 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
             continue
         first = min((option.span.start for option in call.options if option.span != NOWHERE), default=None)
         for value in call.arguments:
-            if first is not None and value.span != NOWHERE and value.span.start > first:
+            in_call = value.span.end <= call.span.end  # the text of a prompt from a file is elsewhere
+            if first is not None and value.span != NOWHERE and in_call and value.span.start > first:
                 if len(call.arguments) > len(signature.parameters):
                     break  # an extra argument; it is reported already
                 message = f"this argument of {call.operation} follows an option"
@@ -148,34 +156,72 @@ def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Dia
     wanted, given = signature.parameters, call.arguments
     if signature.instead and any(option.name == signature.instead for option in call.options):
         if given:
-            what = f"{call.operation} takes {signature.instead}= or its {wanted[0].name}, not both"
+            what = f"{call.operation} takes {signature.instead}= or its {wanted[0].name}, but not both"
             yield context.diagnostic("LWT021", what, given[0].span, "remove one of them")
         return
     if len(given) < len(wanted):
         missing = " and ".join(f"its {parameter.name}" for parameter in wanted[len(given) :])
-        if any(option.name == wanted[len(given)].name for option in call.options):
-            return  # `prompt="..."` is reported as an unknown option, and the fix is the same
+        named = next((option for option in call.options if option.name == wanted[len(given)].name), None)
+        if named is not None:
+            if signature.bindings is not None:  # otherwise it is reported as an unknown option, with the same fix
+                message, hint = f"{call.operation} lacks {missing}", f"write the {named.name} first, without a name"
+                edits = named_argument(context, call, named)
+                yield context.diagnostic("LWT021", message, named.span, hint, edits=edits)
+            return
         hint = f"for example: `{signature.example}`"
         yield context.diagnostic("LWT021", f"{call.operation} lacks {missing}", call.span, hint)
-    elif len(given) > len(wanted):
+    elif unnamed := _without_names(call, signature):
+        yield _by_name(context, call, unnamed)
+    elif len(given) > len(wanted) and not (
+        call.operation == "JOIN" and not wanted
+    ):  # the module ``joins`` reports these
         extra = given[len(wanted)]
-        takes = "no argument" if not wanted else "one argument" if len(wanted) == 1 else f"{len(wanted)} arguments"
+        takes = "no arguments" if not wanted else "one argument" if len(wanted) == 1 else f"{len(wanted)} arguments"
         names = f" ({', '.join(parameter.name for parameter in wanted)})" if wanted else ""
         many = f"{call.operation} takes {takes}{names}; this is one too many"
         one_string = isinstance(extra, Template) and bool(wanted)
-        hint = "write one string; a comma outside of quotes separates arguments" if one_string else ""
+        hint = "write one string; a comma outside quotes separates arguments" if one_string else ""
         edits = []
         if isinstance(extra, ObjectValue) and (new := as_options(context, signature, extra)):
             hint, edits = f"write the options separately: `{new}`", [Edit(extra.span, new)]
         elif fraction := _decimal_comma(context, call, extra):
             hint, edits = "write a decimal point, not a comma", [Edit(fraction, ".")]
-        elif isinstance(extra, Word | Scalar | Choice):
-            hint = "options need a name: `temperature=0`" if signature.bindings is None else "values need a name: `n=2`"
+        elif isinstance(extra, Word | Scalar | Choice) and signature.bindings is None:
+            hint = "options need a name: `temperature=0`"
+        elif signature.bindings is not None and not one_string:
+            hint = "values need a name: `n=2`, `text={(id)}`"
         yield context.diagnostic("LWT021", many, extra.span, hint, edits=edits)
 
 
+def _without_names(call: Call, signature: Signature) -> list[str]:
+    """Return the names of the options that the arguments of a call such as ``RUN("clean.lwt", {(input)})`` mean.
+
+    Return an empty list unless the operation takes only options, and all required options are among those given.
+    """
+    if signature.parameters or not signature.required or not call.arguments:
+        return []
+    free = [name for name in signature.options if name not in COMMON_OPTIONS and call.option(name) is None]
+    names = free[: len(call.arguments)]
+    given = {*names, *(option.name for option in call.options)}
+    is_file = "file" not in names or isinstance(call.arguments[names.index("file")], Template)
+    return names if len(names) == len(call.arguments) and given.issuperset(signature.required) and is_file else []
+
+
+def _by_name(context: Context, call: Call, names: list[str]) -> Diagnostic:
+    """Return a diagnostic about arguments that lack their names. The edits insert the names."""
+    spans = [value.span for value in call.arguments]
+    edits = [Edit(Span(each.start, each.start), f"{name}=") for each, name in zip(spans, names, strict=True)]
+    hint = "write " + ", ".join(f"`{name}=`" for name in names) + (" before it" if len(names) == 1 else " before them")
+    message = f"{call.operation} takes its values by name"
+    edits = [] if NOWHERE in spans else edits
+    return context.diagnostic("LWT021", message, call.arguments[0].span, hint, edits=edits)
+
+
 def _decimal_comma(context: Context, call: Call, extra: Value) -> Span | None:
-    """Return the span of the comma in ``temperature=0,5``, or None if ``extra`` is not such a fraction."""
+    """Return the span of a comma used as a decimal point, as in ``temperature=0,5``.
+
+    ``extra`` is the value after it. Return None for any other comma.
+    """
     text, at = context.script.source.text, extra.span.start
     digits = isinstance(extra, Scalar) and text[at - 1 : at] == "," and text[at : at + 1].isdigit()
     before = any(option.span.end == at - 1 and isinstance(option.value, Scalar) for option in call.options)
@@ -193,7 +239,7 @@ def _wrong(context: Context, call: Call, value: Value, what: str, *hints: str, n
 def _template(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
     if isinstance(value, Template):
         return None
-    what = f"a string, its {parameter.name},"
+    what = f"a string (its {parameter.name})"
     if isinstance(value, Reference):
         new = f'"{format_reference(value)}"'
         return _wrong(context, call, value, what, f"write `{new}`", new=new)
@@ -205,7 +251,7 @@ def _expression(context: Context, call: Call, parameter: Parameter, value: Value
     if isinstance(value, Template):
         return None  # the module ``expressions`` checks its contents
     hint = 'give the reference a name: `EXPR("n", n={(id)})`' if isinstance(value, Reference) else "write it in quotes"
-    return _wrong(context, call, value, f"a string, its {parameter.name},", hint)
+    return _wrong(context, call, value, f"a string (its {parameter.name})", hint)
 
 
 def _json(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
@@ -219,8 +265,8 @@ def _json(context: Context, call: Call, parameter: Parameter, value: Value) -> D
         return _wrong(context, call, value, "a constant JSON value", hint)
     found = next(references(value), None)
     if found is not None:
-        message = f"{call.operation} is constant and can't refer to ({found.name})"
-        hint = "refer to the step where its output is used; for a literal `{(` in a string write `{{(`"
+        message = f"the value of {call.operation} must be constant and can't refer to ({found.name})"
+        hint = "put the reference in the step that uses the value; to write a literal `{(` in a string, use `{{(`"
         return context.diagnostic("LWT021", message, found.span, hint)
     return _not_json_inside(context, call, value)
 
@@ -255,7 +301,7 @@ def _list(context: Context, call: Call, parameter: Parameter, value: Value) -> D
 
 
 def _no_list(context: Context, call: Call, value: Reference) -> Diagnostic | None:
-    """Return a diagnostic about a reference to a constant that is not a list."""
+    """Return a diagnostic if a list is needed, but the reference is to a constant that is not a list."""
     step = context.steps.get(value.name)
     if value.accessors or step is None or step.call.operation != "CONST" or len(step.call.arguments) != 1:
         return None
@@ -267,7 +313,7 @@ def _no_list(context: Context, call: Call, value: Reference) -> Diagnostic | Non
 
 
 def _list_of_its_own(context: Context, call: Call, value: ListValue) -> Diagnostic:
-    """Return a diagnostic about a list in the place of a reference. Its edits move the list to a new step above."""
+    """Return a diagnostic about a list that is written in place of a reference. The edits move the list to a new step above."""
     step = context.step_of.get(id(call))
     name = f"{step.id}_list" if step else "list"
     while name in context.known:
@@ -291,21 +337,37 @@ def _call(context: Context, call: Call, parameter: Parameter, value: Value) -> D
         new = f"LLM({text})" if isinstance(value, Template) and text[:1] in ("'", '"') else ""
         return _wrong(context, call, value, "a call", f"write `{new}`" if new and len(new) < 60 else hint, new=new)
     inner = context.operations.get(value.operation)
-    promptless = inner is not None and (not inner.parameters or inner.parameters[0].kind != "template")
-    if promptless or (call.operation == "EACH" and value.operation in BUILTIN.keys() - {"LLM"}):
-        message = f"{call.operation} can't run {value.operation} for each item"
-        hint = "it takes a call of LLM"
-        if value.operation == "EXPR":
-            hint = 'an expression can iterate over the list: `EXPR("[x * 2 for x in xs]", xs={(list)})`'
-        elif value.operation == "SEED":
-            hint = "`knotwork seed run` runs a seed on many contexts"
-        elif value.operation == "ANSWER":
-            hint = "use an `LLM` call for each item, and an ANSWER in a separate step"
-        return context.diagnostic("LWT021", message, value.span, hint)
-    return None
+    if inner is None or inner.repeatable:
+        return None
+    message = f"{call.operation} can't run {value.operation} for each item"
+    repeatable = [name for name, each in context.operations.items() if each.repeatable]
+    hint = _WHY_NOT.get(value.operation) or f"{call.operation} can repeat {', '.join(repeatable)}"
+    return context.diagnostic("LWT021", message, value.span, hint)
 
 
-_ARGUMENTS = {"template": _template, "expression": _expression, "json": _json, "list": _list, "call": _call}
+_WHY_NOT = {
+    "GASL": "GASL changes the state, so the result would depend on the order of the items; one program can process all rows",
+    "EACH": 'write the inner EACH in a separate script, and repeat that script: `EACH({(list)}, RUN(file="...", input={(item)}))`',
+    "CONST": "a constant is the same for each item; refer to a CONST step",
+}
+"""Maps each operation that EACH can't repeat to the reason and an alternative."""
+
+
+def _constant_string(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
+    if not isinstance(value, Template):
+        new = f'"{value.value}"' if isinstance(value, Word) else ""
+        hint = f"write `{new}`" if new else f"for example: `{context.operations[call.operation].example}`"
+        return _wrong(context, call, value, f"a string (its {parameter.name})", hint, new=new)
+    found = next(references(value), None)
+    if found is None:
+        return None
+    message = f"the {parameter.name} of {call.operation} must be constant and can't refer to ({found.name})"
+    return context.diagnostic("LWT021", message, found.span, f"write the {parameter.name} in the script")
+
+
+_ARGUMENTS = {
+    "template": _template, "expression": _expression, "string": _constant_string, "json": _json, "list": _list, "call": _call,
+}  # fmt: skip
 
 
 def kind(value: Value) -> str:
@@ -357,7 +419,7 @@ def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
         if call.option("check") is not None or not call.arguments:
             continue
         judges, criteria = call.option("judges"), call.option("criteria")
-        hint = 'describe a good answer, `criteria="..."`, or add a check: `check="words:10..40"`'
+        hint = 'describe a good answer with `criteria="..."`, or add a check: `check="words:10..40"`'
         if isinstance(judges, Scalar) and judges.value == 0:
             message = "nothing evaluates this answer: it has no judge and no check"
             yield context.diagnostic(
@@ -373,4 +435,4 @@ def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
 
 
 _MEANT = ("checks", "criterion", "eval_crit", "evaluation", "rubric")
-"""Unknown options whose authors certainly meant criteria or checks."""
+"""Names of unknown options that certainly mean criteria or checks."""

@@ -24,7 +24,10 @@ _HEAD_LINE = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=", re.MULTILINE)
 
 
 class Use(NamedTuple):
-    """A reference, its step, and the innermost EACH that has the reference in its inner call (None without EACH)."""
+    """A reference, its step, and the innermost EACH whose inner call contains the reference.
+
+    ``each`` is None if there is no such EACH.
+    """
 
     reference: Reference
     step: Step
@@ -48,20 +51,22 @@ class Context(LintContext):
     operations: Mapping[str, Signature]
     models: Collection[str] | None
     given: Collection[str] = ()
-    """The names of steps that ran earlier in a session. Their values exist, but the script does not have these steps."""
+    """The names of steps that ran earlier in a session. Their values exist, but the script does not contain these steps."""
+    functions: Collection[str] | None = None
+    """The names of the functions that the host offers for ``CALL``; None allows any name."""
     _readings: dict[str, literals.Reading | literals.Unreadable] = attrs.field(
         factory=dict, init=False, eq=False, repr=False
     )
     expressions: "dict[str, ExprRead]" = attrs.field(factory=dict, init=False, eq=False, repr=False)
-    """Maps the text of each expression that was parsed so far to the result."""
+    """Maps the text of each expression to the result of parsing it. Only texts that were parsed before are included."""
 
     def severity(self, code: str) -> Severity:
-        """Return the severity that the catalogue gives ``code`` in this script's mode."""
+        """Return the severity that ``code`` has in the catalogue for the mode of this script."""
         lenient = RULES[code].lenient if self.script.mode == "lenient" else None
         return lenient or super().severity(code)
 
     def reading(self, text: str) -> literals.Reading | literals.Unreadable:
-        """Return the value that the ladder reads from ``text``, a string in the input. Each string is read only once."""
+        """Return the value in ``text``, a string of the input, as read by ``lang.literals``. Each string is read only once."""
         if text not in self._readings:
             self._readings[text] = literals.read(text)
         return self._readings[text]
@@ -76,7 +81,7 @@ class Context(LintContext):
 
     @cached_property
     def steps(self) -> dict[str, Step]:
-        """Return the steps by id. Of several steps with the same id, the last is used."""
+        """Return a mapping from each id to its step; if several steps have the same id, to the last of them."""
         return {step.id: step for step in self.script.steps}
 
     @cached_property
@@ -96,7 +101,10 @@ class Context(LintContext):
 
     @cached_property
     def nameable(self) -> tuple[str, ...]:
-        """Return the candidates for a misspelt name: the known names, but ``item`` and ``index`` only if the script has an EACH."""
+        """Return the candidates for a misspelt name.
+
+        These are the known names; ``item`` and ``index`` are included only if the script has an EACH.
+        """
         reserved = sorted(RESERVED) if any(self.maps(call) for call, _ in self.calls) else ["input"]
         return (*self.steps, *sorted(self.unread_ids), *self.given, *reserved)
 
@@ -209,9 +217,9 @@ class Context(LintContext):
         return self._walked[3]
 
     def strings(self, *marks: str) -> Iterator[RawString]:
-        """Yield the raw text of every string in the source whose raw text contains one of ``marks``.
+        """Yield the raw text of the strings that contain one of ``marks``.
 
-        Few strings contain any of the marks, so this saves most of the work.
+        The raw text is the source text between the quotes. Few strings contain a mark, so this filter saves most of the work.
         """
         text = self.script.source.text
         for mark in marks:
@@ -230,7 +238,7 @@ class Context(LintContext):
 
     @cached_property
     def slips(self) -> list[Diagnostic]:
-        """Return diagnostics about misspelt references that are read as text."""
+        """Return diagnostics about misspelt references, which the parser reads as text."""
         text = self.script.source.text
         if self.script.mode == "strict" and "]}" not in text and text.count("{(") == len(self.uses):
             return []  # every "{(" belongs to a reference, and no brace follows an accessor
@@ -253,14 +261,17 @@ class Context(LintContext):
 
     @cached_property
     def half_named(self) -> frozenset[str]:
-        """Return the steps that misspelt references certainly mean, although the script as written does not need these steps."""
+        """Return the steps that only misspelt references refer to."""
         meant = (edit.text for slip in (*self.slips, *self.lookalikes) for edit in slip.edits)
         named = {text[2 : text.index(")")] for text in meant if text.startswith("{(") and ")" in text}
         words = (argument for call, _ in self.calls for argument in call.arguments if isinstance(argument, Word))
         return frozenset(named | {word.value for word in words})
 
     def spelled(self, span: Span, name: str, within: Span) -> Span | None:
-        """Return the span of ``name`` for an edit: at the start of ``span`` if it is there, else its first place in ``within``, or None."""
+        """Return the span of ``name``, for an edit.
+
+        The name is at the start of ``span``, or else at its first occurrence in ``within``. Return None if neither has it.
+        """
         text = self.script.source.text
         if text.startswith(name, span.start):
             return Span(span.start, span.start + len(name))
@@ -268,12 +279,12 @@ class Context(LintContext):
         return Span(at, at + len(name)) if at >= 0 else None
 
     def id_span(self, step: Step) -> Span:
-        """Return the span of a step's id, or the step's span if it was not parsed from text."""
+        """Return the span of a step's id. If the step was not parsed from text, return the span of the step."""
         at = Span(step.span.start + 1, step.span.start + 1 + len(step.id))
         return self.spelled(at, step.id, step.span) or step.span
 
     def name_span(self, reference: Reference) -> Span | None:
-        """Return the span of a reference's name, or None if it was not parsed from text."""
+        """Return the span of a reference's name. Return None if the reference was not parsed from text."""
         at = Span(reference.span.start + 2, reference.span.start + 2 + len(reference.name))
         return self.spelled(at, reference.name, reference.span)
 

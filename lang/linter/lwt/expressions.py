@@ -6,115 +6,26 @@ The parser and the checks of expressions are imported when the first expression 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from ...catalogue.operations import COMMON_OPTIONS
 from ...diagnostic import Diagnostic, Edit, nearest
 from ...embedded_code import EmbeddedCode, Inside, ProgramVariable, embedded_expression
-from ...literals import Reading, kind_of, read, short
 from ...parse.lwt.recovery.references import right_spelling
 from ...parse.lwt.shapes import HEAD
 from ...printer.lwt_printer import format_reference
 from ...source import NOWHERE, Source, Span
 from ...trees import walk
-from ...trees.expr import Comparison, Expr, ListDisplay, Literal, Name, TupleDisplay
-from ...trees.lwt import Call, Choice, Option, Reference, Step, Template, Text, Word
+from ...trees.expr import Expr, Name
+from ...trees.lwt import Call, Option, Reference, Step, Template, Text
 from .calls import without
 from .context import Context, lint
+from .impossible_comparisons import impossible
 
-# The types of values that are known before the run. They show which comparisons no answer can make true.
-
-_SCALARS = {"int": "a number", "float": "a number", "bool": "true or false", "text": "a text", "list": "a list"}
-_MOST_LABELS = 8
-
-
-@frozen
-class _Known:
-    """The known facts about a value: its kind in words, the labels of a choice, and whether it is an answer without a type."""
-
-    kind: str = ""
-    labels: tuple[str, ...] = ()
-    untyped: bool = False
-
-
-def impossible(context: Context, expr: Expr, values: Mapping[str, Reference]) -> Iterator[tuple[Literal, str, str]]:
-    """Yield each literal that can never equal the value it is compared with, with a message and a hint.
-
-    ``values`` maps the names in the expression to the references they are bound to.
-    """
-    known = {name: found for name, reference in values.items() if (found := _known(context, reference)) is not None}
-    if not known:
-        return
-    for node in walk(expr):
-        if isinstance(node, Comparison):
-            left = node.first
-            for test, right in node.rest:
-                ordered = test in ("<", "<=", ">", ">=")
-                for name, literal in _pairs(left, test, right):
-                    if name in known and (told := _never(name, values[name], known[name], literal.value, ordered)):
-                        yield literal, *told
-                left = right
-
-
-def _pairs(left: Expr, test: str, right: Expr) -> Iterator[tuple[str, Literal]]:
-    """Yield each name with the literal that it is compared with: on the other side, or in a list on the right of ``in``."""
-    if isinstance(left, Name) and test in ("in", "not in") and isinstance(right, ListDisplay | TupleDisplay):
-        yield from ((left.name, item) for item in right.items if isinstance(item, Literal))
-    elif isinstance(left, Name) and isinstance(right, Literal) and test not in ("in", "not in"):
-        yield left.name, right
-    elif isinstance(left, Literal) and isinstance(right, Name) and test not in ("in", "not in"):
-        yield right.name, left
-
-
-def _known(context: Context, reference: Reference) -> _Known | None:
-    step = context.steps.get(reference.name)
-    if reference.accessors or step is None or step.call.operation != "LLM":
-        return None
-    kind = step.call.option("type")
-    if kind is None:
-        return _Known(untyped=True)
-    if isinstance(kind, Choice):
-        labels = tuple(label.constant.strip() for label in kind.labels if label.constant)
-        return _Known("a text", labels)
-    name = kind.value if isinstance(kind, Word) else kind.constant if isinstance(kind, Template) else None
-    return _Known(_SCALARS[name]) if name in _SCALARS else None
-
-
-def _never(
-    name: str, reference: Reference, known: _Known, value: bool | int | float | str | None, ordered: bool
-) -> tuple[str, str] | None:
-    """Return message and hint if the value can never be the literal. A comparison with null is always allowed."""
-    if value is None or (ordered and known.kind == "a text" and isinstance(value, str)):
-        return None
-    shown = (
-        short(value) if isinstance(value, str) else "true" if value is True else "false" if value is False else value
-    )
-    if known.untyped:
-        if not isinstance(value, str) or not isinstance(found := read(value), Reading):
-            return None
-        message = f"{name} is never the text {shown}: an answer that reads as a value becomes that value"
-        written = value.strip() if found.how == "json" else str(found.value)
-        return message, f"compare with {written[:40]}, or add the option `type=text` to ({reference.name})"
-    if known.labels and isinstance(value, str):
-        if value in known.labels:
-            return None
-        near = nearest(value, known.labels)
-        there = ", ".join(short(label) for label in known.labels[:_MOST_LABELS])
-        hint = f"did you mean {short(near)}?" if near else f"the labels of ({reference.name}) are {there}"
-        return f"{name} is never {shown}", hint
-    kind = "true or false" if isinstance(value, bool) else kind_of(value)
-    if kind == known.kind:
-        return None
-    return (
-        f"{name} is {known.kind}, never {kind}",
-        f"the option `type=` of ({reference.name}) determines its type",
-    )
-
-
-# Diagnostics of a program or an expression inside a script are reported in the script, with their spans mapped to its text.
+# Diagnostics of a program or an expression inside a script are reported for the script, with spans in the script's text.
 
 _LONGEST = 20_000
-"""Maximum length, in characters, of an escaped text that is searched; the search is repeated for each diagnostic."""
+"""Maximum length, in characters, of an escaped string that is searched; the search is repeated for each diagnostic."""
 
 
 def placeholder(_: Reference) -> str:
@@ -125,15 +36,15 @@ def placeholder(_: Reference) -> str:
 def outside(
     context: Context, code: str, template: Template, inner: EmbeddedCode, found: Diagnostic, hints: Iterable[str] = ()
 ) -> Diagnostic:
-    """Return a diagnostic of a program or an expression as a diagnostic of the script, with its span mapped to the script.
+    """Convert a diagnostic of a program or an expression to a diagnostic of the script.
 
-    Edits are kept only if all of them can be made in the script.
+    Its span is mapped to the script. Its edits are kept only if all of them can be made in the script.
     """
     message = inner.with_references(f"{found.message} ({found.code})")
     own = [hint for hint in found.hints if not (found.edits and inner.has_generated_name(hint))]
     if len(own) < len(found.hints) and found.code == "GASL027":
         # The hint names a generated variable such as in_1, which the script does not contain.
-        own.insert(0, "a reference is a value; write names in the program itself, as in AS found")
+        own.insert(0, "a reference inserts a value; write a name directly in the program, as in AS found")
     told = [*map(inner.with_references, own), *hints]
     places = Places(context.script.source, inner)
     span = template.span if found.span is None or not inner.parts else places.span(found.span)
@@ -144,7 +55,7 @@ def outside(
 
 
 class Places:
-    """Maps spans of an inner text (a program or an expression) to spans of the script."""
+    """Maps each span of an inner text (a program or an expression) to a span of the script."""
 
     def __init__(self, source: Source, inner: EmbeddedCode) -> None:
         self._parts: list[tuple[Span, Span, Sequence[int] | None]] = []
@@ -161,7 +72,7 @@ class Places:
         return Span(first.start, max(first.start, last.end if found.end > found.start else first.start))
 
     def verbatim(self, found: Span) -> Span | None:
-        """Return the corresponding span of the script if the script contains all of the text itself, else None."""
+        """Return the corresponding span of the script if the script has exactly the same text there, else None."""
         for inside, own, places in self._parts:
             if places is not None and inside.start <= found.start and found.end <= inside.end:
                 return Span(
@@ -170,7 +81,10 @@ class Places:
         return None
 
     def _place(self, offset: int) -> Span:
-        """Return the span of a character in the script, or of its whole part if the script writes that part in another way."""
+        """Return the span of a character in the script.
+
+        If the part of the text around the character is written differently in the script, return the span of this part.
+        """
         inside, own, places = next((each for each in self._parts if offset < each[0].end), self._parts[-1])
         if places is None:
             return own
@@ -213,7 +127,7 @@ def _expressions(context: Context) -> Iterator[tuple[Call, Step, Template]]:
 
 
 def _conditions(context: Context) -> Iterator[tuple[Call, Step, Option, Template]]:
-    """Yield every ``when=`` with a string as its value: the call, the step, the option and the string."""
+    """Yield the call, the step, the option and the string of every ``when=`` whose value is a string."""
     for call, step in context.expression_calls:
         for option in call.options:
             if option.name == "when" and _is_condition(context, call) and isinstance(option.value, Template):
@@ -278,7 +192,7 @@ def _faults(
 
 
 def _of_reference(context: Context, template: Template, told: Diagnostic) -> Diagnostic:
-    """Return the diagnostic ``told``, with a hint about references if the fault is in braces that were meant as a reference."""
+    """Return the diagnostic ``told``. If its fault is in braces that look like a reference, it gets a hint about references."""
     text = context.script.source.text
     for span in (*(edit.span for edit in told.edits), *([told.span] if told.span else [])):
         at = text.find("{", span.start, max(span.end, span.start + 1))
@@ -291,7 +205,7 @@ def _of_reference(context: Context, template: Template, told: Diagnostic) -> Dia
 
 
 def _values(call: Call, inner: EmbeddedCode, is_condition: bool) -> Mapping[str, Reference]:
-    """Return the reference that each name of an expression is bound to."""
+    """Return a mapping from each name in an expression to the reference that the name is bound to."""
     if is_condition:
         return dict(inner.variables)
     return {option.name: option.value for option in call.options if isinstance(option.value, Reference)}
@@ -303,7 +217,7 @@ def _no_context(context: Context, template: Template, inner: EmbeddedCode, expr:
     places = Places(context.script.source, inner)
     for node in walk(expr):
         if isinstance(node, Field) and node.namespace == "context":
-            hint = 'for a part of the input write `{(input)}["key"]`'
+            hint = 'for a part of the input, write `{(input)}["key"]`'
             message = "`context.` exists only in Formula Seeds"
             yield context.diagnostic("LWT043", message, places.span(node.span), hint)
 
@@ -311,7 +225,10 @@ def _no_context(context: Context, template: Template, inner: EmbeddedCode, expr:
 def _unknown(
     context: Context, call: Call, inner: EmbeddedCode, found: Diagnostic, name: str, is_condition: bool
 ) -> tuple[Diagnostic, list[Edit]]:
-    """Return the diagnostic about an unknown name, and edits that bind the name to the step or the input that it means."""
+    """Return the diagnostic about an unknown name.
+
+    Also return edits that bind the name to the step, or to the input, that it stands for.
+    """
     meant = None if is_condition else _misspelt_binding(call, inner, name)
     if meant is not None:
         hint = f"the expression does not use `{meant.name}`: rename the value to `{name}`"
@@ -335,7 +252,10 @@ def _unknown(
 
 
 def _misspelt_binding(call: Call, inner: EmbeddedCode, name: str) -> Option | None:
-    """Return the unused option with a name similar to ``name`` whose value is a reference to something called ``name``."""
+    """Return the option that was probably meant to bind ``name``.
+
+    The option's value is a reference to ``name``. The option's own name is similar, and the expression does not use it.
+    """
     written = inner.text(placeholder)
     for option in call.options:
         if option.span == NOWHERE or not isinstance(option.value, Reference) or option.name in COMMON_OPTIONS:
@@ -383,7 +303,7 @@ def _to_be_bound(context: Context, call: Call, template: Template) -> Diagnostic
         edits.append(Edit(Span(end, end), "".join(f", {name}={written}" for written, name in names.items())))
     else:
         edits = []
-    message = "an expression uses names of values, not references"
+    message = "an expression must use names of values, not references"
     return context.diagnostic("LWT044", message, first.span, hint, edits=edits)
 
 
@@ -391,13 +311,16 @@ _HEAD_BELOW = re.compile(rf"\n[ \t]*+{HEAD.pattern}")
 
 
 def _runs_on(context: Context, template: Template) -> bool:
-    """Return whether a string contains the head of another step. Its closing quote is then missing, and edits inside don't help."""
+    """Return whether a string contains the head of another step.
+
+    The closing quote of such a string is missing, and edits inside it do not help.
+    """
     span = template.span
     return span != NOWHERE and _HEAD_BELOW.search(context.script.source.text, span.start, span.end) is not None
 
 
 def _free_name(reference: Reference, taken: set[str]) -> str:
-    """Return an unused name for the value of a reference: its last key, or the step's id, or ``value`` with a number."""
+    """Return an unused name for the value of a reference: its last key, the id of its step, or ``value`` (with a number)."""
     last = reference.accessors[-1] if reference.accessors else None
     wanted = getattr(last, "value", None)
     for name in (wanted, reference.name, "value"):
@@ -410,18 +333,18 @@ def _free_name(reference: Reference, taken: set[str]) -> str:
 
 
 def _in_quotes(context: Context, inner: EmbeddedCode, number: int, reference: Reference) -> Diagnostic:
-    """Return a diagnostic about a reference in quotes. Its edit removes the quotes if they contain only the reference."""
+    """Return a diagnostic about a reference in quotes. The edit removes the quotes if they contain only the reference."""
     span, text = _with_quotes(context, inner, number), context.script.source.text
     edits = [] if span is None else [Edit(span, text[reference.span.start : reference.span.end])]
     hint = "remove the quotes around it"
     if span is None:
-        hint = f'join texts with +: `"..." + {format_reference(reference)}`'
-    message = "a reference in a condition is a value; inside quotes it would be text"
+        hint = f'join strings with +: `"..." + {format_reference(reference)}`'
+    message = "a reference in a condition is a value, but inside quotes it would be text"
     return context.diagnostic("LWT044", message, reference.span, hint, edits=edits)
 
 
 def _with_quotes(context: Context, inner: EmbeddedCode, number: int) -> Span | None:
-    """Return the span of a reference and its quotes; None if the quotes contain more than the reference."""
+    """Return the span of a reference together with the quotes around it. Return None if the quotes contain more than the reference."""
     part = inner.parts[number]
     before, after = (inner.parts[at] if 0 <= at < len(inner.parts) else None for at in (number - 1, number + 1))
     if not isinstance(part, Inside) or not isinstance(before, Text) or not isinstance(after, Text):
@@ -435,9 +358,9 @@ def _with_quotes(context: Context, inner: EmbeddedCode, number: int) -> Span | N
 
 @lint("LWT045")
 def unused_binding(context: Context) -> Iterator[Diagnostic]:
-    """Report values that are passed to an expression but that it does not use."""
+    """Report values that are passed to an expression that does not use them."""
     for call, _, template in _expressions(context):
-        from ...trees.expr import Clause, Name
+        from ...trees.expr import Clause
 
         expr = None if template.constant is None else context.expression(template.constant).expr
         if expr is None:
@@ -445,8 +368,8 @@ def unused_binding(context: Context) -> Iterator[Diagnostic]:
         nodes = list(walk(expr))
         used = {node.name for node in nodes if isinstance(node, Name)}
         bound = {option.name for option in call.options if option.name not in COMMON_OPTIONS}
-        if used - bound - {node.name for node in nodes if isinstance(node, Clause)}:
-            continue  # a name may be misspelt, so the value that it means seems unused
+        if used - bound - {name for node in nodes if isinstance(node, Clause) for name in node.names}:
+            continue  # a name may be misspelt, so the value that it means appears to be unused
         for option in call.options:
             if option.name in bound - used and is_name(option.name):
                 span = Span(option.span.start, option.span.start + len(option.name))
@@ -462,31 +385,16 @@ def binding_name(context: Context) -> Iterator[Diagnostic]:
         for option in call.options:
             if option.name not in COMMON_OPTIONS and not is_name(option.name):
                 span = Span(option.span.start, option.span.start + len(option.name))
-                message = f"a value can't be called `{option.name}`: the name is reserved in expressions"
+                message = f"a value can't have the name `{option.name}`, which is reserved in expressions"
                 yield context.diagnostic("LWT046", message, span, f"rename it, for example to `{option.name}_value`")
-
-
-@lint("LWT048")
-def misplaced_condition(context: Context) -> Iterator[Diagnostic]:
-    """Report a condition on the call that EACH repeats."""
-    for call, step in context.expression_calls:
-        if call is step.call:
-            continue
-        for option in call.options:
-            if option.name == "when" and _is_condition(context, call):
-                kept = f'({step.id}_kept)=EXPR("[x for x in xs if ...]", xs={{(list)}})'
-                hints = (
-                    f"select the items before: `{kept}`, and use that list",
-                    "or add the condition to the step itself",
-                )
-                message = "a condition is allowed on a step, not on the call that EACH repeats"
-                yield context.diagnostic("LWT048", message, option.span, *hints)
 
 
 def is_name(name: str) -> bool:
     """Return whether ``name`` is a valid name for a value of an expression."""
-    from ...catalogue.operations import FUNCTIONS
+    from ...catalogue.operations import RESERVED_FUNCTIONS
     from ...parse.expr.builder import NAMESPACES, RESERVED
 
     is_word = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) is not None
-    return is_word and not (name in FUNCTIONS or name in NAMESPACES or name.lower() in RESERVED or name[:2] == "__")
+    return is_word and not (
+        name in RESERVED_FUNCTIONS or name in NAMESPACES or name.lower() in RESERVED or name[:2] == "__"
+    )

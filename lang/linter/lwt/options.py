@@ -1,23 +1,47 @@
 """Rules about options: their names and their values."""
 
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from attrs import evolve
 
 from ...catalogue.operations import OptionSpec
+from ...conversation import (
+    EXAMPLES_FORM,
+    IMAGES_FORM,
+    MESSAGES_FORM,
+    examples_fault,
+    images_fault,
+    messages_fault,
+)
 from ...diagnostic import Diagnostic, Edit
-from ...evaluate.text_checks import MOST
+from ...evaluate.text_checks import MOST, CheckError, read_schema
 from ...literals import short
 from ...printer.lwt_printer import format_reference, format_value
 from ...source import NOWHERE, Span
-from ...trees.lwt import Call, Choice, ListValue, ObjectValue, Option, Reference, Scalar, Template, Text, Value, Word
+from ...trees.lwt import (
+    MISSING,
+    Call,
+    Choice,
+    ListValue,
+    ObjectValue,
+    Option,
+    Reference,
+    Scalar,
+    Template,
+    Text,
+    Value,
+    Word,
+    json_value,
+)
 from .calls import as_choice, kind, named_argument, without
 from .context import Context, lint
 
 _MODELS = ("model", "judge")
-"""The options that name models."""
+"""The options whose values are names of models."""
 _SPECS = ("openai:", "anthropic:", "replay:", "record:")
 """Prefixes that are valid for models on the command line. A script may only use the names of models that the host offers."""
 
@@ -39,17 +63,37 @@ def unknown_option(context: Context) -> Iterator[Diagnostic]:
                 edits = named_argument(context, call, option)
                 yield context.diagnostic("LWT019", message, span or option.span, hint, edits=edits)
                 continue
+            if outer := _option_of_each(context, call, option):
+                yield outer
+                continue
             near = _ALSO_NAMED.get(option.name)
-            near = near if near in signature.option_names else context.suggestion(option.name, signature.option_names)
+            if near not in signature.option_names:
+                near = None if option.name in _OF_NO_CALL else context.suggestion(option.name, signature.option_names)
             there = f"its options are {', '.join(signature.option_names)}"
             edits = [Edit(span, near)] if near and span else []
             hint = f"did you mean `{near}`?" if near else there
             yield context.diagnostic("LWT019", message, span or option.span, hint, edits=edits)
 
 
+def _option_of_each(context: Context, call: Call, option: Option) -> Diagnostic | None:
+    """Return a diagnostic about an option of ``EACH`` in the call that it repeats. The edits move the option to the ``EACH``."""
+    each = context.step_of[id(call)].call
+    signature = context.operations.get(each.operation)
+    is_inner = any(value is call for value in each.arguments) and signature is not None
+    if not is_inner or signature is None or signature.option(option.name) is None:
+        return None
+    edits = []
+    if each.option(option.name) is None and NOWHERE not in (option.span, call.span):
+        text = context.script.source.text[option.span.start : option.span.end]
+        edits = [Edit(without(context, call, option.span), ""), Edit(Span(call.span.end, call.span.end), f", {text}")]
+    message = f"{call.operation} has no option `{option.name}`; it is an option of {each.operation}"
+    hint = f"write it after the call: `{each.operation}({{(list)}}, {call.operation}(...), {option.name}=...)`"
+    return context.diagnostic("LWT019", message, _name_span(context, option) or option.span, hint, edits=edits)
+
+
 @lint("LWT039")
 def repeated_option(context: Context) -> Iterator[Diagnostic]:
-    """Report options that a call has twice."""
+    """Report options that occur twice in a call."""
     for call, _ in context.calls:
         if len(call.options) < 2:
             continue
@@ -71,8 +115,22 @@ _ALSO_NAMED = {
     **dict.fromkeys(("score_threshold", "min_score"), "threshold"),
     **dict.fromkeys(("max_iter", "max_iterations", "iterations", "rounds"), "iter_max"),
     **dict.fromkeys(("samples", "candidates"), "attempts"),
+    **dict.fromkeys(("by", "column", "key", "keys", "using"), "on"),
+    **dict.fromkeys(("join", "kind"), "how"),
+    **dict.fromkeys(("minimum", "at_least", "ge", "lower"), "min"),
+    **dict.fromkeys(("maximum", "at_most", "le", "upper"), "max"),
+    **dict.fromkeys(("json_schema", "response_schema", "output_schema"), "schema"),
+    **dict.fromkeys(("few_shot", "shots", "demos", "demonstrations"), "examples"),
+    **dict.fromkeys(("history", "chat_history", "conversation"), "messages"),
+    **dict.fromkeys(("image", "image_url", "photos", "pictures"), "images"),
+    **dict.fromkeys(("random_seed", "random_state"), "seed"),
+    **dict.fromkeys(("topp", "nucleus"), "top_p"),
+    **dict.fromkeys(("num_samples", "votes", "vote", "best_of"), "n"),
+    **dict.fromkeys(("stop_sequences", "stop_sequence"), "stop"),
 }
-"""The names that other tools use for options of LWT."""
+"""The names that other tools use for LWT options."""
+_OF_NO_CALL = ("top_k",)
+"""Names that resemble an option of another meaning."""
 
 
 def _name_span(context: Context, option: Option) -> Span | None:
@@ -94,7 +152,37 @@ def option_value(context: Context) -> Iterator[Diagnostic]:
                 fault = check(context, named, option.value)
                 if fault:
                     yield fault
+        if call.operation == "LLM" and call.options:
+            yield from _unsuited(context, call)
     yield from _duplicate_keys(context)
+
+
+_SHAPES = {"min": ("int", "float"), "max": ("int", "float"), "items": ("list",), "schema": ("json",)}
+"""Maps each option that says more about an answer to the types with which it can be combined."""
+
+
+def _unsuited(context: Context, call: Call) -> Iterator[Diagnostic]:
+    """Report options that do not suit the type of the answer, and bounds without a number between them."""
+    given = call.option("type")
+    name = given.value if isinstance(given, Word) else given.constant if isinstance(given, Template) else None
+    for option in call.options:
+        types = _SHAPES.get(option.name)
+        if types is None or name in types or (given is None and option.name == "schema"):
+            continue
+        message = f"`{option.name}` needs {' or '.join(f'`type={each}`' for each in types)}"
+        hint = f"add `type={types[0]}`" if given is None else "remove one of the two options"
+        yield context.diagnostic("LWT020", message, option.span, hint)
+    if call.option("schema") is not None and (file := call.option("schema_file")) is not None:
+        message = "LLM takes `schema` or `schema_file`, but not both"
+        yield context.diagnostic("LWT020", message, file.span, "remove one of the two options")
+    low, high = call.option("min"), call.option("max")
+    if isinstance(low, Scalar) and isinstance(high, Scalar) and _is_above(low.value, high.value):
+        message = f"`min` is {format_value(low)}, which is above `max`, {format_value(high)}"
+        yield context.diagnostic("LWT020", message, low.span, "exchange the two numbers")
+
+
+def _is_above(low: object, high: object) -> bool:
+    return isinstance(low, int | float) and isinstance(high, int | float) and low > high
 
 
 def _duplicate_keys(context: Context) -> Iterator[Diagnostic]:
@@ -131,11 +219,14 @@ def _condition(context: Context, spec: OptionSpec, value: Value) -> Diagnostic |
         return None
     new = f'"{format_reference(value)}"' if isinstance(value, Reference) else ""
     hint = f"write `{new}`" if new else 'for example: `when="{(score)} > 0.5"`'
-    return _wrong(context, spec, value, f"takes a string, an expression, not {kind(value)}", hint, new=new)
+    return _wrong(context, spec, value, f"takes an expression as a string, not {kind(value)}", hint, new=new)
 
 
 def _value(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
-    """Return a diagnostic about a part that is neither a reference nor a constant; parts inside lists and objects count too."""
+    """Return a diagnostic if ``value`` is neither a reference nor a constant.
+
+    The parts of lists and objects are checked in the same way.
+    """
     stack = [value]
     while stack:
         inner = stack.pop()
@@ -154,7 +245,7 @@ def _value(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | Non
         elif isinstance(inner, Word | Call | Choice):
             step = isinstance(inner, Word) and inner.value in context.known
             new = f"{{({inner.value})}}" if isinstance(inner, Word) and step else ""
-            hint = f"write `{new}`" if new else "write a text in quotes" if isinstance(inner, Word) else ""
+            hint = f"write `{new}`" if new else "write the text in quotes" if isinstance(inner, Word) else ""
             hint = "move the inner call to a separate step and refer to it" if isinstance(inner, Call) else hint
             return _wrong(context, spec, inner, f"takes a reference or a constant, not {kind(inner)}", hint, new=new)
     return None
@@ -183,7 +274,7 @@ def _model(context: Context, spec: OptionSpec, value: Template, name: str) -> Di
     if context.models is None or name in context.models:
         return None
     near = context.suggestion(name, context.models)
-    there = f"the models here are {', '.join(sorted(context.models)[:8])}" if context.models else ""
+    there = f"the models are {', '.join(sorted(context.models)[:8])}" if context.models else ""
     hint = f"did you mean `{near}`?" if near else there or "without this option the run's model is used"
     new = format_value(_like(near)) if near else ""
     # A name that resembles no model may be an API key by mistake, so the message does not repeat it.
@@ -207,7 +298,47 @@ def _strings(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | N
         if text.constant is None:
             return _wrong(context, spec, text, "takes constant strings, without references")
         if not text.constant:
-            return _wrong(context, spec, text, "is empty, so that every answer would be empty")
+            return _wrong(context, spec, text, "is empty, so every answer would be empty")
+    return None
+
+
+def _columns(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    """Return a diagnostic if ``value`` is not a list of one to four different, constant names of columns."""
+    values = value.items if isinstance(value, ListValue) else (value,)
+    if not 1 <= len(values) <= 4:
+        return _wrong(context, spec, value, f"takes one to four columns, not {len(values)}")
+    seen: set[str] = set()
+    for name in values:
+        if not isinstance(name, Template):
+            new = f'"{name.value}"' if isinstance(name, Word) else ""
+            hint = f"write `{new}`" if new else ""
+            return _wrong(context, spec, name, f"takes names of columns in quotes, not {kind(name)}", hint, new=new)
+        if not name.constant:
+            what = (
+                "has an empty name of a column" if name.constant == "" else "takes constant names, without references"
+            )
+            return _wrong(context, spec, name, what)
+        if name.constant in seen:
+            return _wrong(context, spec, name, f"has the column {short(name.constant)} twice", "remove one of them")
+        seen.add(name.constant)
+    return None
+
+
+def _schema(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    """Return a diagnostic if ``value`` is not a constant object, or not a valid JSON Schema."""
+    example = (
+        'for example `schema={"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}`'
+    )
+    if not isinstance(value, ObjectValue):
+        return _wrong(context, spec, value, f"takes an object, a JSON Schema, not {kind(value)}", example)
+    schema = json_value(value)
+    if schema is MISSING:
+        return _wrong(context, spec, value, "takes a constant JSON Schema, without references", example)
+    try:
+        read_schema(json.dumps(schema))
+    except CheckError as error:
+        hint = example if not error.hint or error.hint.startswith("for example") else error.hint
+        return _wrong(context, spec, value, f"can't be used: {error.message}", hint)
     return None
 
 
@@ -236,9 +367,9 @@ def _number(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | No
         return _wrong(context, spec, value, f"takes {what}, not {got}", hint, new=new)
     low, high = spec.minimum, spec.maximum
     if not math.isfinite(number) or (low is not None and number < low) or (high is not None and number > high):
-        least = "" if low is None else f" of at least {low:,g}"
-        most = "" if high is None else f"{' and' if least else ' of'} at most {high:,.15g}"
-        return _wrong(context, spec, value, f"takes {what}{least}{most}, not {format_value(value)}")
+        least, most = "" if low is None else f"{low:,g}", "" if high is None else f"{high:,.15g}"
+        limits = f" from {least} to {most}" if least and most else f" up to {most}" if most else f", {least} or greater"
+        return _wrong(context, spec, value, f"takes {what}{limits}, not {format_value(value)}")
     return None
 
 
@@ -306,7 +437,7 @@ def _not_listed(context: Context, spec: OptionSpec, value: Value, name: str, *, 
     near = near if near in spec.values else context.suggestion(name, spec.values)
     new = (f'"{near}"' if quoted else near) if near else ""
     hint = f"did you mean `{new}`?" if new else ""
-    choice = 'a choice has at least two labels: `"a" | "b"`' if spec.kind == "type" and not new else ""
+    choice = 'a choice needs at least two labels: `"a" | "b"`' if spec.kind == "type" and not new else ""
     return _wrong(context, spec, value, f"takes {_either(spec)}, not {short(name)}", hint, choice, new=new)
 
 
@@ -318,9 +449,40 @@ _ALSO_CALLED = {
     "string": "text", "str": "text", "integer": "int", "number": "float", "boolean": "bool", "array": "list",
     "object": "json", "dict": "json", "yes/no": "bool",
 }  # fmt: skip
-"""The names that other languages use for types of LWT."""
+"""The names that other languages use for LWT types."""
+
+
+def _listed(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    """Return a diagnostic about the value of ``examples``, ``messages`` or ``images`` that has a wrong form."""
+    if fault := _value(context, spec, value):
+        return fault
+    if isinstance(value, Reference):
+        return None
+    fault_of, form = _FORMS[spec.kind]
+    said = fault_of(_with_gaps(value))
+    return _wrong(context, spec, value, said, form) if said else None
+
+
+def _with_gaps(value: Value) -> Any:
+    """Return the JSON value of a constant; each reference in it is replaced by a text, because its value is not known."""
+    if isinstance(value, Reference):
+        return format_reference(value)
+    if isinstance(value, ListValue):
+        return [_with_gaps(item) for item in value.items]
+    if isinstance(value, ObjectValue):
+        return {key.constant or "": _with_gaps(entry) for key, entry in value.entries}
+    found = json_value(value)
+    return None if found is MISSING else found
+
+
+_FORMS: dict[str, tuple[Callable[[Any], str], str]] = {
+    "examples": (examples_fault, EXAMPLES_FORM),
+    "messages": (messages_fault, MESSAGES_FORM),
+    "images": (images_fault, IMAGES_FORM),
+}
 
 _CHECKS = {
     "template": _template, "string": _string, "strings": _strings, "int": _number, "float": _number, "type": _type,
-    "name": _name, "condition": _condition, "value": _value, "checks": _checks,
+    "name": _name, "condition": _condition, "value": _value, "checks": _checks, "schema": _schema, "columns": _columns,
+    "examples": _listed, "messages": _listed, "images": _listed,
 }  # fmt: skip

@@ -9,7 +9,21 @@ from ...diagnostic import Diagnostic, Edit
 from ...literals import Reading, kind_of, short
 from ...parse.lwt.recovery.references import path_of
 from ...source import NOWHERE, Span
-from ...trees.lwt import ABSENT, MISSING, Accessor, Call, Choice, Index, Key, Reference, Slice, Step, Template, Word
+from ...trees.lwt import (
+    ABSENT,
+    MISSING,
+    Accessor,
+    Call,
+    Choice,
+    Index,
+    Key,
+    Reference,
+    Slice,
+    Step,
+    Template,
+    Word,
+    json_value,
+)
 from .context import Context, Use, lint
 
 _SHOWN = 8
@@ -28,7 +42,7 @@ def unknown_reference(context: Context) -> Iterator[Diagnostic]:
 
 
 def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic | None:
-    """Return a diagnostic about a path with dots, as in ``{(input.name)}``, unless a step has a similar name."""
+    """Return a diagnostic about a path with dots, as in ``{(input.name)}``. Return None if a step has a similar name."""
     first, dot, rest = reference.name.partition(".")
     known = first in context.steps or first in context.given or first == "input" or (first == "item" and in_each)
     if not dot or not known or context.suggestion(reference.name, context.dotted):
@@ -36,13 +50,13 @@ def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic
     right = f"{{({first})}}{path_of('.' + rest, _mark(context, reference))}"
     span = context.name_span(reference)
     whole = Span(span.start - 2, span.end + 2) if span else reference.span
-    message = f"unknown step ({short(reference.name, 60)[1:-1]}); a path into ({first}) has no dots"
-    hint = f"for a part of `{first}` write `{right}`"
+    message = f"unknown step ({short(reference.name, 60)[1:-1]}); a path into ({first}) can't be written with dots"
+    hint = f"for a part of `{first}`, write `{right}`"
     return context.diagnostic("LWT012", message, span or whole, hint, edits=[Edit(whole, right)] if span else [])
 
 
 def _mark(context: Context, reference: Reference) -> str:
-    """Return the probable quote of the string that contains the reference, according to the text before the reference."""
+    """Return the quote that probably encloses the reference. The quote is inferred from the text before the reference."""
     before = context.script.source.text[max(0, reference.span.start - 2000) : reference.span.start]
     return "'" if re.search(r"""[(,=]\s*'[^'"]*\Z""", before) else '"'
 
@@ -65,23 +79,62 @@ def _unknown(context: Context, reference: Reference, step: Step) -> Diagnostic:
 
 @lint("LWT022")
 def item_outside_each(context: Context) -> Iterator[Diagnostic]:
-    """Report ``{(item)}`` and ``{(index)}`` outside of EACH."""
+    """Report ``{(item)}`` and ``{(index)}`` outside EACH."""
     for reference, step, each in context.uses:
         if reference.name in ("item", "index") and each is None and not _meant_as_each(context, step):
-            hint = f'only the call inside an EACH has it: `({step.id})=EACH({{(input)}}, LLM("... {{({reference.name})}} ..."))`'
-            message = f"`{{({reference.name})}}` is used outside the call of an EACH"
+            hint = f'it exists only in the call inside an EACH: `({step.id})=EACH({{(input)}}, LLM("... {{({reference.name})}} ..."))`'
+            message = f"`{{({reference.name})}}` is used outside the inner call of an EACH"
             yield context.diagnostic("LWT022", message, reference.span, hint)
 
 
 def _meant_as_each(context: Context, step: Step) -> bool:
-    """Return whether another rule reports the fault: the step is an EACH with a string as its call, or its operation is unknown."""
+    """Return whether another rule reports the fault.
+
+    This is so if the step is an EACH with a string in place of its inner call, or if the step's operation is unknown.
+    """
     text = any(isinstance(argument, Template) for argument in step.call.arguments)
     return (context.maps(step.call) and text) or step.call.operation not in context.operations
 
 
 @lint("LWT033")
+def accessor_outside_schema(context: Context) -> Iterator[Diagnostic]:
+    """Report paths into an answer with ``schema=`` that lead to no part of the schema."""
+    schemas = {step.id: found for step in context.script.steps if (found := _schema_of(step)) is not None}
+    for reference, _, _ in context.uses if schemas else ():
+        schema: Any = schemas.get(reference.name)
+        for accessor in reference.accessors:
+            if not isinstance(schema, dict):
+                break
+            if isinstance(accessor, Index):
+                schema = schema.get("items")
+            elif isinstance(accessor, Key):
+                properties = schema.get("properties")
+                if not isinstance(properties, dict):
+                    break  # the schema does not say which keys there are
+                if accessor.value not in properties:
+                    if not schema.get("additionalProperties") and "patternProperties" not in schema:
+                        yield _no_key(context, reference, accessor, list(properties))
+                    break
+                schema = properties[accessor.value]
+
+
+def _no_key(context: Context, reference: Reference, accessor: Key, keys: Sequence[str]) -> Diagnostic:
+    near = context.suggestion(accessor.value, keys)
+    message = f"the schema of ({reference.name}) has no key {short(accessor.value)}"
+    hint = f"did you mean {short(near)}?" if near else f"its keys are {', '.join(map(short, keys[:_SHOWN]))}"
+    return context.diagnostic("LWT033", message, reference.span if accessor.span == NOWHERE else accessor.span, hint)
+
+
+def _schema_of(step: Step) -> Any:
+    """Return the schema of the step's answer; None if the step has none, or if another rule reports it."""
+    option = step.call.option("schema") if step.call.operation == "LLM" and step.call.options else None
+    found = None if option is None else json_value(option)
+    return found if isinstance(found, dict) else None
+
+
+@lint("LWT033")
 def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
-    """Report accessors after an answer that has no parts, such as a number."""
+    """Report paths into an answer that has no parts, such as a number."""
     scalars: dict[str, str] = {}
     for step in context.script.steps:
         kind = step.call.option("type") if step.call.options else None
@@ -106,7 +159,7 @@ def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT023")
 def input_path(context: Context) -> Iterator[Diagnostic]:
-    """Report references to an input that the run does not have, and accessors that find nothing in the given input."""
+    """Report references to the input if the run has none, and accessors that find nothing in the given input."""
     if context.input is MISSING:
         return
     if context.input is ABSENT:
@@ -131,7 +184,7 @@ def input_path(context: Context) -> Iterator[Diagnostic]:
 
 
 def _not_lists(context: Context) -> Iterator[Diagnostic]:
-    """Report EACH calls over a part of the input that is not a list."""
+    """Report EACH calls that iterate over something in the input that is not a list."""
     for call, _ in context.calls:
         source = _each_source(context, call)
         if source is None:
@@ -143,7 +196,7 @@ def _not_lists(context: Context) -> Iterator[Diagnostic]:
             found = context.reading(value)
             value = found.value if isinstance(found, Reading) else value
         if not isinstance(value, list | tuple):
-            message = f"EACH needs a list, but this is {kind_of(value)} in the given input"
+            message = f"EACH needs a list, but the given input has {kind_of(value)} here"
             yield context.diagnostic("LWT023", message, source.span, _lists_in(value, source))
 
 
@@ -162,14 +215,14 @@ def _each_source(context: Context, call: Call) -> Reference | None:
 
 
 def _elements(context: Context, each: Call) -> Sequence[Any] | None:
-    """Return the first elements that ``each`` iterates over; None if they do not come from the given input."""
+    """Return the first elements that ``each`` iterates over. Return None if they do not come from the given input."""
     source = _each_source(context, each)
     value = _walk(context, context.input, source, "the input") if source else None
     return value[:_ITEMS] if isinstance(value, list | tuple) else None
 
 
 def _in_items(context: Context, use: Use, elements: Sequence[Any] | None) -> Iterable[Diagnostic]:
-    """Return a diagnostic about a path that none of the elements has. It describes the first element as an example."""
+    """Return a diagnostic if none of the elements has the path of a reference. The message describes the first element as an example."""
     if not elements or not use.reference.accessors:
         return ()
     first: Diagnostic | None = None
@@ -192,7 +245,7 @@ def _walk(context: Context, value: Any, reference: Reference, what: str, place: 
             if isinstance(found, Reading) and (isinstance(found.value, list) or not isinstance(accessor, Slice)):
                 value = found.value
             elif not isinstance(accessor, Slice):
-                message = f"{what} is the text {short(value, 40)} here, which has no parts"
+                message = f"{what} is the string {short(value, 40)} here, which has no parts"
                 return _nowhere(context, message, accessor, reference)
         if isinstance(accessor, Key) and accessor.value == "index" and isinstance(value, list) and place is not None:
             accessor = Index(place, span=accessor.span)
@@ -228,7 +281,7 @@ def _fault(context: Context, value: Any, accessor: Accessor, reference: Referenc
         return _nowhere(context, message, accessor, reference, hint, new=new)
     if isinstance(accessor, Index) and not -len(value) <= accessor.value < len(value):
         count = f"{len(value)} element{'' if len(value) == 1 else 's'}"
-        message = f"the list has no element {accessor.value}: it has {count}, counted from 0"
+        message = f"the list has no element {accessor.value}: it has {count}, and the first is 0"
         return _nowhere(context, message, accessor, reference)
     return None
 

@@ -1,11 +1,12 @@
 """Rules about the contents of strings, and about invisible characters.
 
-The rules check the source text between the quotes, because the tree does not keep the spelling.
+The rules check the source text between the quotes, because the tree does not preserve it.
 """
 
 import itertools
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ...diagnostic import Diagnostic, Edit
 from ...embedded_code import embedded_program
@@ -15,6 +16,9 @@ from ...source import Source, Span
 from ...trees.lwt import ABSENT, MISSING, Reference, Template, Text, Word
 from .context import Context, lint
 from .expressions import expression_strings, outside, placeholder
+
+if TYPE_CHECKING:
+    from ...trees.gasl import Program
 
 
 def _register_slip(code: str) -> None:
@@ -61,7 +65,7 @@ def _dotted(context: Context) -> Iterator[Diagnostic]:
             right = path_of(found[0], text[raw.template.span.start])
             span = Span(start, found.end())
             message = f"`{found[0]}` after `{{({before.name})}}` is read as text, not as a path"
-            hint = f"for a part of ({before.name}) write `{text[before.span.start : before.span.end]}{right}`"
+            hint = f"for a part of ({before.name}), write `{text[before.span.start : before.span.end]}{right}`"
             yield context.diagnostic("LWT041", message, span, hint, edits=[Edit(span, right)])
 
 
@@ -83,7 +87,7 @@ def head_inside_prompt(context: Context) -> Iterator[Diagnostic]:
         if ")" in raw.text and (found := _INNER_HEAD.search(raw.text)):
             start = raw.offset + found.start() + len(found[0]) - len(found[0].lstrip())
             line = context.script.source.position(raw.template.span.start)[0]
-            message = f"this line looks like a step, but is inside the string that begins in line {line}"
+            message = f"this line looks like a step, but it is inside the string that begins in line {line}"
             hint = "if it is a step, close the string above it with a quote and `)`"
             yield context.diagnostic("LWT028", message, Span(start, raw.offset + found.end()), hint)
 
@@ -101,7 +105,7 @@ _BACKSLASH_LETTER = re.compile(rf"(?<!\\)(?:\\\\)*+\\(?:n(?!(?:{_LATEX})(?![a-z]
 
 @lint("LWT029")
 def backslash_n(context: Context) -> Iterator[Diagnostic]:
-    r"""Report ``\n`` and ``\t``, unless they begin a LaTeX command. Each string has one diagnostic, with all edits for the string."""
+    r"""Report ``\n`` and ``\t``, unless they begin a LaTeX command. There is one diagnostic for each string, with all its edits."""
     expressions: set[int] | None = None
     for raw in context.strings("\\n", "\\t"):
         if expressions is None:
@@ -128,7 +132,7 @@ _OPENED = re.compile(
     r"""\[(?:\\?"(?:[^"\\\]\n]{0,60}(?=[\]\n]|\Z)|[^"\\\n]{0,60}\\?"(?=[^\]]|\Z))|\\?'(?:[^'\\\]\n]{0,60}(?=[\]\n]|\Z)|[^'\\\n]{0,60}\\?'(?=[^\]]|\Z))"""
     r"""|-?\d*:?-?\d+(?![\w\]:,.])|-?\d+:(?![\w\]:,.-])|\w{1,60}\Z)"""
 )
-"""Matches the beginning of an accessor that is not closed: ``[3'``, ``["a``, ``['a y``."""
+"""Matches the beginning of an unclosed accessor: ``[3'``, ``["a``, ``['a y``."""
 
 
 _BEGUN = re.compile(r"\[\w[^\s\[\]]{0,60}")
@@ -170,7 +174,7 @@ def not_an_accessor(context: Context) -> Iterator[Diagnostic]:
                     continue
                 shown = text[start : end + 1]
                 message = f"`{shown if len(shown) <= 40 else shown[:37] + '...'}` is not a path into ({before.name}), and is read as text"
-                hints = ("for text, write `\\[`", 'for a key, write quotes: `["..."]`')
+                hints = ("for text, write `\\[`", 'for a key, write it in quotes: `["..."]`')
                 edits = [Edit(Span(start, start), "\\")]
                 yield context.diagnostic("LWT030", message, Span(start, end + 1), *hints, edits=edits)
 
@@ -191,7 +195,7 @@ def empty_prompt(context: Context) -> Iterator[Diagnostic]:
 def _says_nothing(template: Template) -> bool:
     first = template.parts[0] if template.parts else None
     if isinstance(first, Reference) or (first is not None and first.value.strip()):
-        return False  # most prompts end the check here
+        return False  # true of most prompts
     return template.constant is not None and not template.constant.strip()
 
 
@@ -200,7 +204,7 @@ _OPTION = re.compile(r"""["'][ \t]*+,[ \t]*+(?P<name>[a-z_]{2,30})[ \t]*+=""")
 
 @lint("LWT040")
 def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
-    """Report prompts with repaired quotes whose end looks like an option."""
+    """Report prompts that end with text like an option. Only prompts whose quotes were repaired are examined."""
     repaired = sorted(d.span.start for d in context.script.diagnostics if d.code == "LWT004" and d.span)
     if not repaired or context.script.mode != "lenient":
         return
@@ -212,7 +216,7 @@ def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
         found = _OPTION.search(raw.text, max(0, len(raw.text) - 300))
         if found and any(found["name"] in signature.option_names for signature in context.operations.values()):
             at = Span(raw.offset + found.start("name"), raw.offset + len(raw.text))
-            message = f"`{found['name']}=` looks like an option, but is part of the prompt"
+            message = f"`{found['name']}=` looks like an option, but it is part of the prompt"
             hint = "a quote after a backslash does not end the string: for an option, remove the backslash"
             yield context.diagnostic("LWT040", message, at, hint)
 
@@ -222,7 +226,7 @@ _ODD = re.compile(
     "|\r(?!\n)"
 )
 _MOST_ODD = 100
-"""Maximum number of odd characters reported; a text with more odd characters is not a script."""
+"""Maximum number of odd characters reported; text with more odd characters is not a script."""
 
 
 @lint("LWT035")
@@ -230,19 +234,20 @@ def odd_character(context: Context) -> Iterator[Diagnostic]:
     """Report control characters, invisible characters that change the text direction, and unpaired surrogates."""
     text = context.script.source.text
     if text.replace("\n", "").isprintable():
-        return  # a printable text has no odd characters
+        return  # printable text has no odd characters
     for count, found in enumerate(_ODD.finditer(text)):
         if count >= _MOST_ODD:
             return
         code = ord(found[0])
         span = Span(found.start(), found.end())
         if 0xD800 <= code <= 0xDFFF:
-            message = f"half a surrogate pair (U+{code:04X}) is not a character"
-            yield context.diagnostic("LWT035", message, span, "write the whole character", severity="error")
+            message = f"a lone surrogate (U+{code:04X}) is not a character"
+            yield context.diagnostic("LWT035", message, span, "write the complete character", severity="error")
             continue
         what = "a control character" if code < 0xA0 else "an invisible character"
         edits = [] if found[0] == "\r" else [Edit(span, "")]
-        yield context.diagnostic("LWT035", f"the text has {what} (U+{code:04X}) here", span, "remove it", edits=edits)
+        message = f"the script contains {what} (U+{code:04X}) here"
+        yield context.diagnostic("LWT035", message, span, "remove it", edits=edits)
 
 
 # Rules about programs inside scripts, in the strings of ``GASL`` calls.
@@ -264,14 +269,26 @@ def faulty_program(context: Context) -> Iterator[Diagnostic]:
         inner = embedded_program(template)
         program = parse_gasl(Source(inner.text(placeholder), context.script.source.name))
         names = [name for name, _ in inner.variables]
-        for found in check(program, variables=names):
+        for found in (*check(program, variables=names), *_parameters_without_value(program)):
             yield outside(context, "LWT042", template, inner, found, _on_line_breaks(template))
 
 
+def _parameters_without_value(program: "Program") -> Iterator[Diagnostic]:
+    """Yield an error for each parameter without a default, because a script can't give values to the parameters of its programs."""
+    from ...trees.gasl import Param
+
+    for statement in program.statements:
+        command = statement.command
+        if isinstance(command, Param) and command.default is None:
+            message = f"the parameter {command.name.text} has no value: a script passes no parameters"
+            hint = "write a default (PARAM name INT = 5), or write a reference, {(step)}, instead of the parameter"
+            yield Diagnostic("GASL050", "error", message, command.span, hints=(hint,))
+
+
 def _on_line_breaks(template: Template) -> Iterator[str]:
-    r"""Yield a hint about line breaks, if the text has ``\n`` in the place of a line break."""
+    r"""Yield a hint about line breaks, if the text has ``\n`` in place of a line break."""
     if any(isinstance(part, Text) and _WRITTEN_BREAK.search(part.value) for part in template.parts):
-        yield r"break the line in the string, which may have several lines; \n in it is not a line break"
+        yield r"break the line in the string, which may have several lines; \n is not a line break there"
 
 
 _WRITTEN_BREAK = re.compile(r"\\n\s*[A-Z#]")

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import attrs
-from attrs import evolve
 
 from ...diagnostic import Diagnostic, Edit, Severity, nearest
 from ...documents.json_tree import JsonNode, JsonPath, StringMap, path_text
+from ...evaluate.seed.interpreter import META_KEYS
 from ...evaluate.seed.step_dependencies import EXTRACTIONS, names_in, needs, parts
 from ...source import NOWHERE, Span
 from ...trees import Node, walk
@@ -32,16 +32,17 @@ from ...trees.expr import (
 from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Formula, FormulaSeed, SeedStep
 from ..framework import LintContext, Lints, Suggestions
 
-# Facts about a single step that do not depend on its place: its names, its expressions, and whether it counts.
+# Facts about a single step that do not depend on its position: its names, its expressions, and whether it counts.
 
-# Comparisons of extracted fields or metadata of reviews with literals.
+# Comparisons of extracted fields or review metadata with literals.
 
 
 @attrs.frozen
 class Compared:
-    """A comparison of the field ``subject`` with the literals ``values`` by ``test``. ``name`` is the name of the field.
+    """A comparison of a field with literals. ``subject`` is the node of the field, and ``name`` is the field's name.
 
-    ``turned``: the literal is on the left side of the test, and the field on the right side.
+    ``test`` is the operator, and ``values`` are the literals. ``turned`` is true if the literal is on the left side, and the field on the
+    right side.
     """
 
     namespace: str
@@ -75,11 +76,11 @@ def compared(expr: Expr) -> Iterator[Compared]:
 def rows_in(expr: Expr) -> frozenset[str]:
     """Return the variables of comprehensions whose values are extractions."""
     return frozenset(
-        clause.name
+        clause.variable
         for node in walk(expr)
         if isinstance(node, Comprehension)
         for clause in node.clauses
-        if clause.iterable == Name(EXTRACTIONS)
+        if clause.iterable == Name(EXTRACTIONS) and clause.variable is not None
     )
 
 
@@ -118,7 +119,7 @@ def _literals(expr: Expr) -> tuple[Any, ...] | None:
 
 @attrs.frozen(eq=False)
 class Facts:
-    """Facts about a step: all ``names`` in it, and the names that it ``uses``, in source order."""
+    """Facts about a step: ``names`` are all names in it, ``uses`` are the names that it uses, in source order."""
 
     names: frozenset[str]
     uses: tuple[str, ...]
@@ -127,7 +128,8 @@ class Facts:
 def facts_of(step: SeedStep) -> Facts:
     """Return the facts about a step."""
     nodes = [node for part in parts(step) for node in (walk(part) if isinstance(part, Node) else ())]
-    said = {node.name for node in nodes if isinstance(node, Name | FilterUse | Clause)}
+    said = {node.name for node in nodes if isinstance(node, Name | FilterUse)}
+    said.update(name for node in nodes if isinstance(node, Clause) for name in node.names)
     return Facts(frozenset({step.name, *said}), tuple(uses_of(step)))
 
 
@@ -151,14 +153,14 @@ def expressions_of(step: SeedStep) -> tuple[Expr, ...]:
 
 
 def name_in(part: Expr | FilterUse, name: str) -> Node:
-    """Return the first node of ``part`` with this name, or ``part`` itself."""
+    """Return the first node in ``part`` that has this name. If there is none, return ``part`` itself."""
     if isinstance(part, FilterUse):
         return part
     return next((node for node in walk(part) if isinstance(node, Name) and node.name == name), part)
 
 
 def counts(step: SeedStep, before: Collection[str]) -> bool:
-    """Return whether a step counts or adds up counts. ``before`` are the names of earlier steps for which this is true."""
+    """Return whether a step counts something or adds up counts. ``before`` are the names of the earlier steps that do so."""
     if isinstance(step, Aggregate):
         return step.operation == "count"
     return isinstance(step, Formula) and (_is_count(step.expr) or _is_sum_of(step.expr, before))
@@ -184,10 +186,11 @@ def _is_sum_of(expr: Expr, counts: Collection[str]) -> bool:
 
 @attrs.frozen
 class FilterCounts:
-    """The result of the filter on ``total`` reviews: the filter keeps ``kept`` of them, each keyword alone ``by_keyword``.
+    """The result of the filter on ``total`` reviews.
 
-    The kept reviews have ``characters`` characters. ``cut`` of these reviews would be truncated, by ``cut_characters`` characters
-    together.
+    The filter keeps ``kept`` of these reviews. ``by_keyword`` says how many reviews each single keyword keeps. The kept reviews
+    have ``characters`` characters. ``cut`` of the kept reviews would be truncated, and would lose ``cut_characters`` characters
+    in total.
     """
 
     by_keyword: Sequence[int]
@@ -217,7 +220,7 @@ class Context(LintContext):
         self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:  # fmt: skip
-        """Return a diagnostic, by default with the catalogue's severity. Its message begins with the path of its place.
+        """Return a diagnostic, by default with the catalogue's severity. The message of the diagnostic begins with the path of its place.
 
         ``edits`` are edits of the document.
         """
@@ -227,12 +230,15 @@ class Context(LintContext):
         return super().diagnostic(code, placed, place, *hints, edits=edits, severity=severity)
 
     def in_expression(self, diagnostic: Diagnostic) -> Diagnostic:
-        """Return a diagnostic of an expression as one of the document: its message has the path, its edits are escaped for JSON."""
+        """Convert a diagnostic of an expression to a diagnostic of the document.
+
+        Its message includes the path, and its edits are escaped for JSON.
+        """
         if self.root is None or diagnostic.span is None:
-            return evolve(diagnostic, edits=())
+            return attrs.evolve(diagnostic, edits=())
         edits = tuple(Edit(edit.span, self.escaped(edit.text)) for edit in diagnostic.edits)
         where = path_text(self.path_at(diagnostic.span))
-        return evolve(diagnostic, message=f"{where}: {diagnostic.message}", edits=edits)
+        return attrs.evolve(diagnostic, message=f"{where}: {diagnostic.message}", edits=edits)
 
     def escaped(self, text: str) -> str:
         """Return ``text`` escaped for use inside a JSON string."""
@@ -243,7 +249,10 @@ class Context(LintContext):
         return StringMap(self.seed.source.text, node.span).edit(Edit(Span(start, end), text))
 
     def name_edit(self, span: Span, name: str, text: str) -> tuple[Edit, ...]:
-        """Return the edit that replaces the last ``name`` at ``span`` with ``text``; () if ``name`` is written with escapes there."""
+        """Return the edit that replaces the last ``name`` at ``span`` with ``text``.
+
+        Return () if ``name`` is written with escapes at this place.
+        """
         at = self.seed.source.text.rfind(name, span.start, span.end)
         return (Edit(Span(at, at + len(name)), text),) if at >= 0 else ()
 
@@ -251,12 +260,12 @@ class Context(LintContext):
 
     @cached_property
     def root(self) -> JsonNode | None:
-        """Return the document as a tree; None for a seed that a program built."""
+        """Return the document as a tree; None for a seed that was built in code."""
         tree = self.seed.tree
         return tree if isinstance(tree, JsonNode) else None
 
     def path_at(self, span: Span) -> JsonPath:
-        """Return the path of the innermost value of the document for which ``span`` begins in the value or in its key."""
+        """Return the path of a value of the document. This value is the innermost one in which, or in whose key, ``span`` begins."""
         path: list[str | int] = []
         node = self.root
         while node is not None:
@@ -290,17 +299,28 @@ class Context(LintContext):
         return node.items if node is not None else ()
 
     @cached_property
+    def _reduced_nodes(self) -> Mapping[int, JsonNode]:
+        """Map the start offset of each reduced value in the document to its node."""
+        node = self.node("reduce")
+        return {each.start: each for each in (node.items if node is not None else ())}
+
+    @cached_property
     def number(self) -> dict[int, int]:
         """Map the start offset of each step in the document to the index of the step."""
         return {node.start: index for index, node in enumerate(self.step_nodes)}
 
     def step_node(self, step: SeedStep) -> JsonNode | None:
-        """Return the node of ``step``; None for a step that a program built."""
+        """Return the node of ``step``; None for a step that was built in code."""
         index = self.number.get(step.span.start)
-        return self.step_nodes[index] if index is not None and self.root is not None else None
+        if index is None or self.root is None:
+            return self._reduced_nodes.get(step.span.start) if self.root is not None else None
+        return self.step_nodes[index]
 
     def span_of(self, step: SeedStep, *keys: str) -> Span:
-        """Return the span of the value under the first of ``keys`` that ``step`` has, else the span of the step's first character."""
+        """Return the span of a value in ``step``: the value under the first of ``keys`` that it has.
+
+        If it has none of them, return the span of the step's first character.
+        """
         node = self.step_node(step)
         if node is None:
             return step.span
@@ -310,7 +330,7 @@ class Context(LintContext):
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Return the position of the first step with each name, as an index into ``seed.steps``."""
+        """Map each name to the index, in ``seed.steps``, of the first step that has this name."""
         found: dict[str, int] = {}
         for index, step in enumerate(self.seed.steps):
             found.setdefault(step.name, index)
@@ -319,12 +339,13 @@ class Context(LintContext):
     @cached_property
     def unread(self) -> frozenset[str]:
         """Return the names of steps that could not be read."""
-        written = (node.value.get("name") for node in self.step_nodes if isinstance(node.value, dict))
+        nodes = (*self.step_nodes, *self._reduced_nodes.values())
+        written = (node.value.get("name") for node in nodes if isinstance(node.value, dict))
         return frozenset(name for name in written if isinstance(name, str)) - set(self.positions)
 
     @cached_property
     def has_nameless(self) -> bool:
-        """Return whether the name of a step could not be read. Such a step may have any name."""
+        """Return whether the seed has a step whose name could not be read. Such a step may have any name."""
         return any(
             not isinstance(node.value, dict) or not isinstance(node.value.get("name"), str) for node in self.step_nodes
         )
@@ -351,7 +372,7 @@ class Context(LintContext):
 
     @cached_property
     def uses(self) -> Sequence[Sequence[str]]:
-        """Return the names that each step of ``seed.steps`` uses."""
+        """Return, for each step of ``seed.steps``, the names that the step uses."""
         return [each.uses for each in self.facts]
 
     def use(self, index: int, name: str) -> Node:
@@ -372,7 +393,7 @@ class Context(LintContext):
 
     @cached_property
     def counts(self) -> frozenset[str]:
-        """Return the names of the steps that count or add up counts."""
+        """Return the names of the steps that count rows, or that add such counts."""
         found: set[str] = set()
         for step in self.seed.steps:
             if counts(step, found):
@@ -393,18 +414,23 @@ class Context(LintContext):
 
     @cached_property
     def unread_fields(self) -> frozenset[str]:
-        """Return the names of fields that could not be read."""
-        written = (node.value.get("name") for node in self.field_nodes if isinstance(node.value, dict))
+        """Return the names of fields that could not be read, including those that ``resolve`` adds."""
+        resolve = self.node("resolve")
+        nodes = (("name", self.field_nodes), ("as", resolve.items if resolve is not None else ()))
+        written = (node.value.get(key) for key, items in nodes for node in items if isinstance(node.value, dict))
         return frozenset(name for name in written if isinstance(name, str)) - set(self.fields)
 
     @cached_property
     def has_unknown_keys(self) -> bool:
-        """Return whether the document has an unknown key. A part of the seed that seems to be missing may be under this key."""
+        """Return whether the document has an unknown key.
+
+        A part of the seed that seems to be missing may be written under an unknown key.
+        """
         return any(each.code == "SEED002" for each in self.seed.diagnostics)
 
     @cached_property
     def has_fields(self) -> bool:
-        """Return whether the extracted fields are known. They are unknown if the list of fields could not be read."""
+        """Return whether the extracted fields are known. The fields are unknown if the list of fields could not be read."""
         path = ("extract", "fields") if self.seed.form == "002" else ("extraction_fields",)
         nodes = [self.node(*path[:end]) for end in range(1, len(path) + 1)]
         written = [node for node in nodes if node is not None]
@@ -414,13 +440,24 @@ class Context(LintContext):
 
     @cached_property
     def fields(self) -> Mapping[str, Extracted]:
-        """Return the extracted fields by name."""
-        return self.seed.field_by_name
+        """Return a mapping from names to the fields of an extraction: the extracted fields, and those that ``resolve`` adds."""
+        return self.seed.row_fields
+
+    @cached_property
+    def meta(self) -> tuple[str, ...]:
+        """Return the keys of a review's metadata: those that every review has, and the declared keys."""
+        return tuple(dict.fromkeys((*META_KEYS, *self.seed.meta, *self._unread_meta)))
+
+    @property
+    def _unread_meta(self) -> tuple[str, ...]:
+        """Return the declared keys whose type could not be read."""
+        node = self.node("meta")
+        return tuple(node.fields) if node is not None and isinstance(node.value, dict) else ()
 
 
 lint: Lints[Context] = Lints()
 OfStep: TypeAlias = Callable[[Context, SeedStep], Iterable[Diagnostic]]
-"""A function that finds the faults in one step. Its result depends only on the step, the fields and what its names mean."""
+"""A function that finds the faults in one step. Its result depends only on the step, the fields and the meaning of its names."""
 
 
 def lint_of_steps(code: str) -> Callable[[OfStep], OfStep]:
@@ -438,7 +475,10 @@ def _near(name: str, known: Collection[str]) -> str | None:
 
 
 def _beginning(name: str, known: Collection[str]) -> str | None:
-    """Return the only known name that is a beginning of ``name`` or begins with it, as n_total and n_total_incidents do."""
+    """Return the only known name that is a prefix of ``name``, or that begins with ``name``; None if there is not exactly one.
+
+    For example, ``n_total`` is a prefix of ``n_total_incidents``. The shorter name must have at least four characters.
+    """
     found = [
         each for each in known if min(len(each), len(name)) >= 4 and (each.startswith(name) or name.startswith(each))
     ]

@@ -1,4 +1,4 @@
-"""Rules about fields: extracted fields, conditions on them, metadata of reviews, keys of contexts."""
+"""Rules about fields: extracted fields, conditions on them, review metadata, keys of contexts."""
 
 import json
 import re
@@ -9,11 +9,10 @@ from ...diagnostic import Diagnostic, Edit
 from ...documents.json_tree import JsonNode
 from ...documents.seed.validation import meant_condition
 from ...evaluate.conditions.comparison import ConditionError, pattern_of
-from ...evaluate.seed.interpreter import META_KEYS
 from ...source import NOWHERE, Span
 from ...trees import walk
 from ...trees.expr import Expr, Field, Literal, Name
-from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup, SeedStep
+from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup, Reduce, SeedStep, Tally
 from .context import Compared, Context, compared, expressions_of, fields_in, lint, lint_of_steps, number_of
 
 _NUMBERS = ("stars", "useful", "year", "month", "age_days")
@@ -21,17 +20,19 @@ _NUMBERS = ("stars", "useful", "year", "month", "age_days")
 
 def _wheres(step: SeedStep) -> Iterator[Expr]:
     """Yield the conditions in a step's ``where``, and the field of an aggregate. Other expressions are checked elsewhere."""
-    where = step.where if isinstance(step, DefineFilter | Aggregate) else None
+    where = step.where if isinstance(step, DefineFilter | Aggregate | Tally | Reduce) else None
     for part in where or ():
         if not isinstance(part, FilterUse):
             yield part
-    if isinstance(step, Aggregate) and isinstance(step.element, Field):
+    if isinstance(step, Aggregate | Tally) and isinstance(step.element, Field):
         yield step.element
+    if isinstance(step, Reduce):
+        yield from (source for source in step.sources if source is not None)
 
 
 @lint_of_steps("SEED045")
 def unknown_fields(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report unknown fields and unknown metadata of reviews, in conditions and as the field of an aggregate."""
+    """Report unknown fields and unknown review metadata, in conditions and as the field of an aggregate."""
     known = tuple(context.fields)
     seen: set[int] = set()
     for expr in _wheres(step):
@@ -42,8 +43,11 @@ def unknown_fields(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
             is_known = name in context.fields or name in context.unread_fields or not context.has_fields
             if namespace == "extraction" and not is_known:
                 yield _unknown(context, node, name, known, "unknown field", "the fields are")
-            elif namespace == "meta" and name not in META_KEYS:
-                yield _unknown(context, node, name, META_KEYS, "a review has no", "a review has")
+            elif namespace == "meta" and name not in context.meta:
+                yield _unknown(context, node, name, context.meta, "a review has no", _META_LISTING)
+
+
+_META_LISTING = 'other keys are declared as {"meta": {"KEY": "TYPE"}}; a review has'
 
 
 def _unknown(context: Context, node: Any, name: str, known: tuple[str, ...], message: str, listing: str) -> Diagnostic:
@@ -56,7 +60,7 @@ def _unknown(context: Context, node: Any, name: str, known: tuple[str, ...], mes
 
 @lint_of_steps("SEED040")
 def unknown_names(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report unknown names in conditions and sources."""
+    """Report unknown names in conditions, and as the source of a lookup."""
     places = [node for expr in _wheres(step) for node in walk(expr) if isinstance(node, Name)]
     if isinstance(step, Lookup) and isinstance(step.source, Name):
         places.append(step.source)
@@ -73,7 +77,7 @@ def unknown_names(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 @lint_of_steps("SEED044")
 def unlisted(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report comparisons with values that an enum does not list. In expressions, the check of expressions reports them."""
+    """Report comparisons with values that an enum does not list. In expressions, the expression check reports such comparisons."""
     for expr in _wheres(step):
         for each in compared(expr):
             field = context.fields.get(each.name) if each.namespace == "extraction" else None
@@ -112,7 +116,7 @@ def misfit_comparisons(context: Context, step: SeedStep) -> Iterator[Diagnostic]
 
 @lint_of_steps("SEED064")
 def misfit_elements(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report sums of values that are not numbers, and maxima and minima of values without an order."""
+    """Report sums of values that are not numbers. Report maxima and minima of values that have no order."""
     if not isinstance(step, Aggregate) or not isinstance(step.element, Field):
         return
     element = step.element
@@ -126,13 +130,14 @@ def misfit_elements(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 
 _A: dict[Any, str] = {
-    "enum": "an enum", "int": "a whole number", "float": "a number", "bool": "true or false", "text": "a text", "list": "a list",
+    "enum": "an enum", "int": "a whole number", "float": "a number", "bool": "true or false", "text": "a string", "list": "a list",
 }  # fmt: skip
 
 
 def _kind(context: Context, namespace: str, name: str) -> str | None:
     if namespace == "meta":
-        return "float" if name in _NUMBERS else "text" if name == "date" else None
+        kind = "float" if name in _NUMBERS else "text" if name == "date" else context.seed.meta.get(name)
+        return "float" if kind == "int" else kind
     field = context.fields.get(name)
     return field.type if field is not None else None
 
@@ -160,7 +165,10 @@ def _misfit(context: Context, kind: str, each: Compared) -> Iterator[Diagnostic]
 
 
 def _wrong(kind: str, value: Any) -> str | None:
-    """Return None if a field of this kind may have the value ``value``. Otherwise return the text that was meant, "" if unclear."""
+    """Return None if a field of this kind may have the value ``value``.
+
+    Otherwise return the text of the value that was probably meant, or "" if this is unclear.
+    """
     number = number_of(value)
     plain = value.value if isinstance(value, Literal) else number
     if plain is None and number is None:
@@ -200,14 +208,14 @@ def _literal_text(value: Any) -> str:
 
 
 def _is_in_string(context: Context, span: Span) -> bool:
-    """Return whether ``span`` is a part of a JSON string and not a whole value."""
+    """Return whether ``span`` is inside a JSON string, and is not a complete value."""
     node = context.node(*context.path_at(span))
     return node is not None and isinstance(node.value, str) and node.start < span.start
 
 
 @lint("SEED062")
 def declared(context: Context) -> Iterator[Diagnostic]:
-    """Report fields that clash, enums without values or with ambiguous values, and a seed that extracts nothing."""
+    """Report fields whose names clash, enums without values or with ambiguous values, and seeds that extract nothing."""
     seen: dict[str, Extracted] = {}
     for field in context.seed.fields:
         node = context.node(*context.path_at(Span(field.span.start, field.span.start))) if context.root else None
@@ -239,7 +247,7 @@ def _enum(context: Context, field: Extracted, at: Span) -> Iterator[Diagnostic]:
     for value in field.values:
         key = value.strip().casefold()
         if key in folded:
-            message = f"the values {folded[key]!r} and {value!r} of {field.name} are the same: case and surrounding blanks are ignored"
+            message = f"the values {folded[key]!r} and {value!r} of {field.name} are the same: case and surrounding spaces are ignored"
             yield context.diagnostic("SEED066", message, at, "remove one of them")
         folded.setdefault(key, value)
 
@@ -269,7 +277,7 @@ def contexts(context: Context) -> Iterator[Diagnostic]:
             elif isinstance(step, Lookup) and node is step.source:
                 odd = next((each[name] for each in given if not _is_text(each[name])), None)
                 if odd is not None:
-                    message = f"{name} is neither a text nor a list of texts in every context"
+                    message = f"in some contexts, {name} is neither a string nor a list of strings"
                     yield context.diagnostic("SEED065", message, node.span, severity="warning")
 
 
@@ -284,7 +292,7 @@ def _is_text(value: Any) -> bool:
 PLACEHOLDERS = ("review_text", "review_date", "review_stars", "review_useful")
 """Allowed placeholders in a prompt. See ``docs/design/seed.md#extraction``."""
 _MOST = 100
-"""Maximum number of keywords reported; more faults usually have a common cause."""
+"""Maximum number of keywords that are reported. If there are more faulty keywords, they usually have a common cause."""
 _PLACEHOLDER = re.compile(r"\{(review_\w{0,40}|[a-z_]{0,20}review\w{0,20}|text|stars|date|useful)\}", re.IGNORECASE)
 
 
@@ -299,7 +307,9 @@ def _prompt(context: Context) -> JsonNode | None:
 
 @lint("SEED057")
 def none(context: Context) -> Iterator[Diagnostic]:
-    """Report a filter without keywords, which keeps all reviews."""
+    """Report a filter without keywords, which keeps all reviews. A seed that only extracts is meant to read all of them."""
+    if context.seed.extracts_only:
+        return
     node = _keywords(context)
     around = context.node("filter") if context.seed.form == "002" else None
     if around is not None and not isinstance(around.value, dict):
@@ -309,7 +319,7 @@ def none(context: Context) -> Iterator[Diagnostic]:
     if not context.seed.keep.keywords and (node is None or node.value == []):
         root = context.root
         span = node.span if node is not None else Span(root.start, root.start + 1) if root is not None else NOWHERE
-        hint = "each review is one call; keywords select the relevant reviews"
+        hint = "each review costs one model call; keywords select the relevant reviews"
         yield context.diagnostic("SEED057", "the filter has no keywords: all reviews are kept", span, hint)
 
 
@@ -337,7 +347,7 @@ def keywords(context: Context) -> Iterator[Diagnostic]:
             )
         elif keep.match == "substring" and len(word.strip()) <= 3:
             told += 1
-            message = f"the keyword {word!r} is a part of many other words"
+            message = f"the keyword {word!r} is part of many other words"
             hint = (
                 'write a longer keyword, or "match": "word" in the filter'
                 if context.seed.form == "002"
@@ -353,7 +363,7 @@ def _items(node: JsonNode | None) -> list[JsonNode]:
 
 
 def _without(context: Context, node: JsonNode | None, number: int) -> tuple[Edit, ...]:
-    """Return the edit that removes an element and its comma from a list; () if the keywords are not all strings."""
+    """Return the edit that removes a keyword and its comma from the list. Return () if not all keywords are strings."""
     if node is None or context.root is None:
         return ()
     if len(_items(node)) != len(node.items):

@@ -1,16 +1,16 @@
-"""Rules about names: each name must be defined exactly once, before it is used, and it should be used."""
+"""Rules about names. Each name must be defined exactly once, and before it is used. A name that is defined should also be used."""
 
 import keyword
 from collections.abc import Iterator, Sequence
 
-from ...catalogue.operations import FUNCTIONS
+from ...catalogue.operations import RESERVED_FUNCTIONS
 from ...diagnostic import Diagnostic, Edit, has_errors
 from ...documents.json_tree import JsonNode
 from ...evaluate.seed.step_dependencies import EXTRACTIONS, names_in, parts
 from ...source import NOWHERE, Span
 from ...trees import Node, walk
 from ...trees.expr import Comparison, Expr, Literal, Name
-from ...trees.seed import Aggregate, Case, DefineFilter, FilterUse, Formula, SeedStep
+from ...trees.seed import Aggregate, Case, DefineFilter, FilterUse, Formula, Reduce, SeedStep
 from ..expr import check_expr
 from .context import Context, lint, lint_of_steps, name_in
 
@@ -25,12 +25,12 @@ def undefined(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
         if isinstance(part, FilterUse) and part.name not in context.known:
             near = context.suggestion(part.name, context.filters)
             edits = context.name_edit(_key_of(context, part), part.name, near) if near else ()
-            hint = f"did you mean ${near}?" if near else _there_are(context.filters, "filter")
+            hint = f"did you mean ${near}?" if near else _listing(context.filters, "filter")
             message = f"unknown filter {part.name}"
             yield context.diagnostic("SEED040", message, part.span, hint, edits=edits)
 
 
-def _there_are(names: Sequence[str], what: str) -> str:
+def _listing(names: Sequence[str], what: str) -> str:
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     return f"the {what}s are {shown}" if names else f"the seed has no {what}"
 
@@ -45,7 +45,7 @@ def _key_of(context: Context, use: FilterUse) -> Span:
 @lint("SEED041")
 def forward(context: Context) -> Iterator[Diagnostic]:
     """Report steps that use the value of a later step, or their own value."""
-    circles: dict[str, int] = {}
+    cycles: dict[str, int] = {}
     moved: set[str] = set()
     for index, step in enumerate(context.seed.steps):
         for name in context.uses[index]:
@@ -53,24 +53,27 @@ def forward(context: Context) -> Iterator[Diagnostic]:
             if later < index:
                 continue
             node = context.use(index, name)
-            circles = circles or _circles(context)  # computed on demand, because few seeds use a later step
+            cycles = cycles or _cycles(context)  # computed on demand, because few seeds use a later step
             if later == index:
                 yield context.diagnostic(
                     "SEED041", f"{name} uses itself", node.span, "a step can use only earlier steps"
                 )
                 continue
-            if circles.get(name, -1) == circles.get(step.name, -2):
+            if cycles.get(name, -1) == cycles.get(step.name, -2):
                 message = f"{name} and {step.name} depend on each other{_way(context, name, step.name)}"
                 yield context.diagnostic("SEED041", message, node.span, "remove one of the two dependencies")
                 continue
-            edits = _move(context, later, index) if name not in moved else ()
+            is_movable = name not in moved and not isinstance(step, Reduce)
+            edits = _move(context, later, index) if is_movable else ()
             moved.add(name)
             hint = _where_to(context, name, step.name, later, index)
+            if isinstance(step, Reduce):
+                hint = "reduce runs before compute: its where can use only extraction., meta. and context."
             yield context.diagnostic("SEED041", f"{name} is used before it is computed", node.span, hint, edits=edits)
 
 
-def _circles(context: Context) -> dict[str, int]:
-    """Map each step to a number; steps that depend on each other have the same number. Tarjan's algorithm, without recursion."""
+def _cycles(context: Context) -> dict[str, int]:
+    """Map each step to a number. Steps that depend on each other have the same number. This is Tarjan's algorithm, without recursion."""
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     number: dict[str, int] = {}
@@ -102,11 +105,11 @@ def _needs(context: Context, name: str) -> list[str]:
 
 
 _SHOWN = 6
-"""Maximum number of steps that a message lists for a cycle or for the right order."""
+"""Maximum number of steps that a message about a cycle or about the right order lists."""
 
 
 def _way(context: Context, start: str, goal: str) -> str:
-    """Return the text of the shortest path by which ``start`` needs ``goal``; "" if the path is long."""
+    """Return the shortest dependency path from ``start`` to ``goal`` as text; "" if the path is long."""
     came: dict[str, str] = {start: ""}
     reached = [start]
     for _ in range(_SHOWN):
@@ -129,11 +132,14 @@ def _where_to(context: Context, name: str, user: str, later: int, index: int) ->
     own = [need for need in context.uses[later] if context.positions.get(need, -1) >= index]
     if not own:
         return f"move {name} before {user}"
-    return f"the right order: {', '.join((*own, name, user))}" if len(own) <= _SHOWN else ""
+    return f"the right order is {', '.join((*own, name, user))}" if len(own) <= _SHOWN else ""
 
 
 def _move(context: Context, later: int, index: int) -> tuple[Edit, ...]:
-    """Return the edits that move the step at ``later`` before the step at ``index``; () if it needs a step in between."""
+    """Return the edits that move the step at ``later`` before the step at ``index``.
+
+    Return () if the moved step uses a step at or after ``index``.
+    """
     steps = context.seed.steps
     if context.root is None or any(context.positions.get(need, -1) >= index for need in context.uses[later]):
         return ()
@@ -156,7 +162,8 @@ def twice(context: Context) -> Iterator[Diagnostic]:
     for index, step in enumerate(context.seed.steps):
         first = context.positions[step.name]
         if first != index:
-            where = f"{context.steps_key}[{_number(context, first)}]"
+            is_reduced = isinstance(context.seed.steps[first], Reduce)
+            where = f"{'reduce' if is_reduced else context.steps_key}[{_number(context, first)}]"
             message = f"the name {step.name} is already used in {where}"
             yield context.diagnostic("SEED042", message, context.span_of(step, "name"), "rename one of the two steps")
 
@@ -169,7 +176,7 @@ def _number(context: Context, index: int) -> int:
 def reserved(context: Context) -> Iterator[Diagnostic]:
     """Report reserved names."""
     for step in context.seed.steps:
-        if step.name in FUNCTIONS:
+        if step.name in RESERVED_FUNCTIONS:
             what = "a function"
         elif step.name in _NAMESPACES:
             what = "a namespace"
@@ -232,7 +239,7 @@ def filters(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 
 def _is_plain_use(context: Context, part: Node, at: Span) -> bool:
-    """Return whether a condition is ``"F": true`` or ``"F": false``, which looks like a filter without its dollar sign."""
+    """Return whether a condition is ``"F": true`` or ``"F": false``. ``F`` is then probably a filter without its ``$``."""
     if not isinstance(part, Comparison) or not isinstance(part.rest[0][1], Literal):
         return False
     path = context.path_at(at)
@@ -242,7 +249,7 @@ def _is_plain_use(context: Context, part: Node, at: Span) -> bool:
 
 @lint("SEED048")
 def unused(context: Context) -> Iterator[Diagnostic]:
-    """Report steps that no output and no other step uses."""
+    """Report steps that neither an output nor another step uses."""
     if has_errors(context.seed.diagnostics) or not context.seed.outputs:
         return  # a step that could not be read may use the other steps
     used = {name for uses in context.uses for name in uses} | set(context.seed.outputs)
@@ -268,7 +275,8 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
     """Report outputs that no step defines, and repeated outputs."""
     nodes = _output_nodes(context)
     node = context.node(context.outputs_key)
-    if not context.seed.outputs and (context.root is None or (node is not None and node.value == [])):
+    is_empty = bool(context.seed.steps) if context.root is None else node is not None and node.value == []
+    if not context.seed.outputs and is_empty:
         span = node.span if node is not None else NOWHERE
         yield context.diagnostic("SEED050", "the seed has no output", span, "list the steps whose values are returned")
     if context.root is not None and not context.seed.steps and not context.step_nodes:
@@ -288,7 +296,7 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
         elif step is None and name not in context.unread and not context.has_nameless:
             near = context.suggestion(name, values)
             edits = [Edit(span, f'"{near}"')] if near and near not in context.seed.outputs else []
-            hint = f"did you mean {near}?" if edits else _there_are(values, "step")
+            hint = f"did you mean {near}?" if edits else _listing(values, "step")
             yield context.diagnostic("SEED049", f"unknown step {name:.100}", span, hint, edits=edits)
         elif name in seen:
             yield context.diagnostic(
@@ -297,12 +305,15 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
         seen.add(name)
 
 
-# The diagnostics of the check of expressions, with their places in the document.
+# The diagnostics of the expression check, with their places in the document.
 
 
 @lint_of_steps("EXPR050")
 def expressions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the check of expressions. It accepts names of later steps; another rule reports the order."""
+    """Yield the diagnostics of the expression check.
+
+    The expression check accepts the names of later steps, because another rule reports a wrong order.
+    """
     exprs: tuple[Expr, ...]
     match step:
         case Formula():
@@ -313,7 +324,7 @@ def expressions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
             exprs, is_row = (step.element,), True
         case _:
             return
-    fields = context.fields if context.has_fields and not context.unread_fields else None  # None: not all are known
+    fields = context.fields if context.has_fields and not context.unread_fields else None  # None: some are unknown
     for expr in exprs:
-        for found in check_expr(expr, names=context.known, row=is_row, fields=fields):
+        for found in check_expr(expr, names=context.known, row=is_row, fields=fields, meta=context.meta):
             yield context.in_expression(found)

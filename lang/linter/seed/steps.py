@@ -16,7 +16,7 @@ from .context import Context, expressions_of, lint_of_steps, number_of
 
 @lint_of_steps("SEED051")
 def divisions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report divisions by a count that may be zero and that no condition tests."""
+    """Report divisions by a count if no condition tests the count, because it may be zero."""
     counts = context.counts
     for expr in expressions_of(step):
         guarded = {
@@ -50,27 +50,27 @@ def _division(context: Context, expr: Expr, node: Arithmetic, operand: Name) -> 
 
 @lint_of_steps("SEED052")
 def without_default(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report steps without an explicit default that are null if nothing matches."""
+    """Report steps that have no explicit default, and are therefore null if nothing matches."""
     node = context.step_node(step)
     is_said = node is not None and "default" in node.fields
     if isinstance(step, Aggregate) and step.operation in ("max", "min") and step.default is None and not is_said:
-        message = f"{step.name} has no default and is null if nothing matches"
+        message = f"{step.name} has no default, so it is null if nothing matches"
         hint = 'add a default, such as "default": 0'
         yield context.diagnostic("SEED052", message, context.span_of(step, "op"), hint)
     elif isinstance(step, Lookup) and step.default is None and not is_said:
-        message = f"{step.name} has no default and is null if no key matches"
+        message = f"{step.name} has no default, so it is null if no key matches"
         yield context.diagnostic("SEED052", message, context.span_of(step, "op"), 'add a "default"')
 
 
 @lint_of_steps("SEED053")
 def without_else(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report cases without an else, which are null if no rule is true."""
+    """Report cases without an ``else``. Such a case is null if no rule is true."""
     if not isinstance(step, Case):
         return
     node = context.step_node(step)
     rules = node.fields["rules"].items if node is not None and "rules" in node.fields else ()
     if step.otherwise is None and not any("else" in rule.fields for rule in rules):
-        message = f"{step.name} has no else and is null if no rule is true"
+        message = f"{step.name} has no else, so it is null if no rule is true"
         yield context.diagnostic("SEED053", message, context.span_of(step, "op"), 'add {"else": ...} as the last rule')
 
 
@@ -93,7 +93,10 @@ _ENDS = float("-inf"), float("inf")
 
 
 def _range(test: Expr) -> tuple[Expr, _Range] | None:
-    """Return the operand of a test and the range of numbers for which the test is true; None for other kinds of tests."""
+    """Return the operand that a test compares with a number, and the range of numbers for which the test is true.
+
+    Return None for other tests.
+    """
     if not isinstance(test, Comparison) or len(test.rest) != 1:
         return None
     (operator, right), left = test.rest[0], test.first
@@ -116,7 +119,7 @@ _MOST_TESTS = 200
 
 @lint_of_steps("SEED054")
 def unreachable_rules(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report rules of a case that are never reached, because an earlier rule is true whenever they are true."""
+    """Report rules of a case that are never reached. Whenever such a rule is true, an earlier rule is true as well."""
     if not isinstance(step, Case):
         return
     node = context.step_node(step)
@@ -131,7 +134,7 @@ def unreachable_rules(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
         is_same = ranges[before] == ranges[index] if ranges[index] is not None else True
         there, here = nodes.get(first.span.start), nodes.get(rule.span.start)
         edits: tuple[Edit, ...] = ()
-        place = "an earlier one"
+        place = "an earlier rule"
         if there is not None and here is not None:
             place = f"rules[{_index(node, first.span.start)}]"
             text = context.seed.source.text
@@ -140,7 +143,7 @@ def unreachable_rules(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
                     Edit(there.span, text[here.start : here.end]),
                     Edit(here.span, text[there.start : there.end]),
                 )
-        what = "has the same test" if is_same else "is true whenever this is"
+        what = "has the same test" if is_same else "is true whenever this rule is true"
         hint = "remove one of them" if is_same else "move it before that rule"
         yield context.diagnostic("SEED054", f"this rule is never reached: {place} {what}", rule.span, hint, edits=edits)
 
@@ -164,7 +167,7 @@ def _taken_by(tests: Sequence[Expr], ranges: Sequence[tuple[Expr, _Range] | None
 
 @lint_of_steps("SEED054")
 def unreachable_branches(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report branches of ``a if x else b if y else c`` that are never reached."""
+    """Report branches that are never reached in conditionals such as ``a if x else b if y else c``."""
     for expr in expressions_of(step):
         inner: set[int] = set()
         for node in walk(expr):
@@ -179,14 +182,16 @@ def unreachable_branches(context: Context, step: SeedStep) -> Iterator[Diagnosti
             for index, _ in enumerate(ranges):
                 before = _taken_by(tests, ranges, index)
                 if before is not None:
-                    what = "has the same test" if tests[before] == tests[index] else "is true whenever this is"
-                    message = f"this branch is never reached: an earlier one {what}"
-                    yield context.diagnostic("SEED054", message, tests[index].span, "the first true test decides")
+                    is_same = tests[before] == tests[index]
+                    what = "has the same test" if is_same else "is true whenever this branch is true"
+                    message = f"this branch is never reached: an earlier branch {what}"
+                    hint = "the first true test determines the value"
+                    yield context.diagnostic("SEED054", message, tests[index].span, hint)
 
 
 @lint_of_steps("SEED055")
 def tables(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report faulty tables of lookups: empty tables, keys that are never reached, values that can't be compared."""
+    """Report faults in the tables of lookups: empty tables, keys that are never reached, values that can't be compared."""
     if not isinstance(step, Lookup):
         return
     node = context.step_node(step)
@@ -198,8 +203,8 @@ def tables(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     if step.match in ("substring_max", "word_max"):
         yield from _greatest(context, step, at)
     if "" in keys or any(key == "" for key, _ in step.table):
-        message = "an empty key matches only an empty text" if step.match == "exact" else "an empty key matches nothing"
-        yield context.diagnostic("SEED055", message, keys.get("", at), "the default is the value if no key matches",
+        message = f"an empty key matches {'only an empty string' if step.match == 'exact' else 'nothing'}"
+        yield context.diagnostic("SEED055", message, keys.get("", at), "the default is used if no key matches",
                             severity="warning")  # fmt: skip
     if step.match != "exact":
         yield from _folded(context, step, keys, at)
@@ -211,10 +216,11 @@ def tables(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 def _greatest(context: Context, step: Lookup, at: Span) -> Iterator[Diagnostic]:
     odd = next((key for key, value in step.table if _kind(value) != "a number"), None)
-    if odd is not None and {_kind(value) for _, value in step.table} != {"a text"}:
+    if odd is not None and {_kind(value) for _, value in step.table} != {"a string"}:
         node = context.step_node(step)
         span = node.fields["table"].fields[odd].span if node is not None else at
-        message = f"the lookup returns the greatest value, but that of {odd!r:.40} is {_kind(dict(step.table)[odd])}"
+        kind = _kind(dict(step.table)[odd])
+        message = f"the lookup returns the largest value, but the value of {odd!r:.40} is {kind}"
         yield context.diagnostic("SEED055", message, span, 'write numbers, or "match": "substring_first"')
 
 
@@ -227,14 +233,14 @@ def _folded(context: Context, step: Lookup, keys: Any, at: Span) -> Iterator[Dia
             message = f"{seen[folded]!r:.40} and {key!r:.40} are the same key: case is ignored"
             yield context.diagnostic("SEED055", message, keys.get(key, at), "remove one of them", severity="warning")
         elif is_part and (inner := next((each for each in seen if each and each in folded), None)) is not None:
-            message = f"{key!r:.40} is never reached: the earlier key {seen[inner]!r:.40} is a part of it"
-            hint = "move it before that key; the first match decides"
+            message = f"{key!r:.40} is never reached: the earlier key {seen[inner]!r:.40} is part of it"
+            hint = "move it before that key, because the first match is used"
             yield context.diagnostic("SEED055", message, keys.get(key, at), hint, severity="warning")
         seen.setdefault(folded, key)
 
 
 _PLURAL = {
-    "a number": "numbers", "a text": "texts", "a boolean": "booleans", "a list": "lists", "an object": "objects", "null": "null",
+    "a number": "numbers", "a string": "strings", "a boolean": "booleans", "a list": "lists", "an object": "objects", "null": "null",
 }  # fmt: skip
 
 
@@ -245,4 +251,4 @@ def _kind(value: Any) -> str:
         return "a boolean"
     if isinstance(value, int | float):
         return "a number"
-    return "a text" if isinstance(value, str) else "a list" if isinstance(value, list | tuple) else "an object"
+    return "a string" if isinstance(value, str) else "a list" if isinstance(value, list | tuple) else "an object"

@@ -1,8 +1,8 @@
 """Parse an expression with ``parse_expr``.
 
 Modules: ``engine`` (Lark, the grammar and its cache), ``builder`` (nodes from tokens, tables of words). If Lark or the builder
-refuses a text, the tolerant parser in ``recovery`` reads it again. That parser accepts common mistakes of people and models, and
-uses ``lang.printer.expr_printer`` to write corrected expressions.
+refuses a text, the tolerant parser in ``recovery`` reads it again. That parser accepts mistakes that people and models often make,
+and uses ``lang.printer.expr_printer`` to write corrected expressions.
 """
 
 from attrs import frozen
@@ -15,7 +15,7 @@ from .engine import MAX_LENGTH, Failure, read
 __all__ = ["ExprRead", "parse_expr"]
 
 
-# The parser of expressions. It raises no error for a faulty text.
+# The expression parser. It never raises an error for faulty text.
 
 
 @frozen
@@ -28,7 +28,7 @@ class ExprRead:
 
 
 def parse_expr(source: Source | str) -> ExprRead:
-    """Parse a text that is one expression; blanks and line breaks are ignored."""
+    """Parse a text that consists of one expression. Spaces and line breaks are ignored."""
     source = Source(source) if isinstance(source, str) else source
     text = source.text
     if len(text) > MAX_LENGTH:

@@ -1,4 +1,7 @@
-"""Builds nodes from Lark's tokens if the text is valid; otherwise raises ``Refused``, and ``recovery`` explains the text."""
+"""Builds nodes from Lark's tokens if the text is valid.
+
+Otherwise it raises ``Refused``, and ``recovery`` explains the faults of the text.
+"""
 
 import math
 import re
@@ -52,7 +55,7 @@ def number(text: str) -> int | float | None:
 
 
 def mended(body: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return the string content ``body`` with the backslash of each invalid escape doubled, and the spans of these escapes."""
+    """Return the string content ``body``, in which the backslash of each invalid escape is doubled, and the spans of these escapes."""
     wrong: list[tuple[int, int]] = []
 
     def right(match: re.Match[str]) -> str:
@@ -65,7 +68,7 @@ def mended(body: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def unescaped(body: str) -> str | None:
-    """Return the value of the string content ``body``; None if it has an escape other than those of JSON or ``\\'``."""
+    """Return the value of the string content ``body``; None if it contains an escape other than JSON's escapes and ``\\'``."""
     if "\\" not in body:
         return body
     pieces: list[str] = []
@@ -101,8 +104,8 @@ _PRODUCTS = frozenset({"*", "/", "//", "%"})
 class Sign:
     """An operator. Lark's tokens have the same fields.
 
-    ``type`` is NOT before an operand, MINUS before an operand or between two operands, BOOL, TEST or OPERATOR between two
-    operands, and NULL_TEST after an operand.
+    ``type`` depends on the place of the operator. Before an operand, ``type`` is NOT or MINUS. Between two operands, it is MINUS, BOOL,
+    TEST or OPERATOR. After an operand, it is NULL_TEST.
     """
 
     type: str
@@ -199,7 +202,7 @@ def _product(items: Sequence[Any], at: int) -> tuple[Expr, int]:
 
 
 def _power(items: Sequence[Any], at: int) -> tuple[Expr, int]:
-    """Read a chain such as ``- a ** - b ** c`` from right to left. A minus binds less tightly than the power after it."""
+    """Read a chain such as ``- a ** - b ** c`` from right to left. A power is computed before a minus in front of it."""
     item = items[at]
     count = len(items)
     if getattr(item, "type", None) is None and (at + 1 == count or items[at + 1].value != "**"):
@@ -228,15 +231,15 @@ def _power(items: Sequence[Any], at: int) -> tuple[Expr, int]:
 # Reserved words, and the functions and methods of other languages that have another name in expressions.
 
 NAMESPACES = frozenset({"extraction", "meta", "context"})
-"""Names that may have a dot and the name of a field after them."""
+"""Names that may be followed by a dot and the name of a field."""
 
 CONSTANTS: Mapping[str, bool | None] = {
     "null": None, "None": None, "true": True, "True": True, "false": False, "False": False,
 }  # fmt: skip
-"""The valid spellings of null, true and false."""
+"""The valid forms of null, true and false."""
 
 NO_NUMBERS = frozenset({"nan", "inf", "infinity"})
-"""Names, in lower case, that other languages use for numbers that are not finite."""
+"""Names, in lower case, that other languages use for infinite or undefined numbers."""
 
 RESERVED = NO_NUMBERS | {
     "and", "or", "not", "in", "is", "if", "else", "for", "null", "none", "true", "false", "nil", "undefined", "lambda",
@@ -244,7 +247,7 @@ RESERVED = NO_NUMBERS | {
 """Words, in lower case, that cannot be names in any letter case: keywords, and words for null in other languages."""
 
 LIBRARIES = frozenset({"math", "Math", "np", "numpy", "statistics"})
-"""Modules of other languages. In expressions, their functions have no prefix."""
+"""Modules of other languages. In expressions, the functions of these modules have no prefix."""
 
 RENAMED_FUNCTIONS: Mapping[str, str] = {
     "ceiling": "ceil", "clip": "clamp", "fabs": "abs", "fsum": "sum", "length": "len", "maximum": "max", "minimum": "min",
@@ -252,7 +255,7 @@ RENAMED_FUNCTIONS: Mapping[str, str] = {
 }  # fmt: skip
 """Maps functions of other languages, in lower case, to their names in expressions."""
 
-REBUILT = frozenset({"pow", "power", "if", "iif", "where", "coalesce", "ifnull", "nvl", "isnull", "isnone", "is_null"})
+REBUILT = frozenset({"pow", "power", "if", "iif", "where", "ifnull", "nvl", "isnull", "isnone", "is_null"})
 """Functions of other languages, in lower case, for which expressions use operators or ``if``."""
 
 RENAMED_METHODS: Mapping[str, str] = {
@@ -280,7 +283,7 @@ def foreign_function(name: str) -> bool:
 
 
 MOST_CLAUSES = 2
-"""Maximum number of ``for`` in one comprehension."""
+"""Maximum number of ``for`` clauses in one comprehension."""
 
 _FOREIGN_METHODS = CHANGING | MEASURING | RENAMED_METHODS.keys()
 
@@ -293,11 +296,14 @@ class Builder(Transformer[Any, Expr]):
     """Builds nodes bottom-up while Lark parses. One method per rule of ``expr.lark``."""
 
     def start(self, children: list[Any]) -> Expr:
-        """Return the tree of the whole text."""
+        """Return the tree of the complete text."""
         return children[0]  # type: ignore[no-any-return]
 
     def conditional(self, children: list[Any]) -> Conditional:
-        """Build ``value if condition else value ...``: children 0, 4, 8 ... are values, 2, 6 ... conditions."""
+        """Build ``value if condition else value ...``.
+
+        The children 0, 4, 8 ... are the values, and the children 2, 6 ... are the conditions.
+        """
         branches = tuple(zip(children[2:-1:4], children[0:-1:4], strict=True))
         span = Span(children[0].span.start, children[-1].span.end)
         return Conditional(branches, children[-1], span=span)
@@ -360,12 +366,14 @@ class Builder(Transformer[Any, Expr]):
         return DictDisplay(entries, span=_outer(children))
 
     def clause(self, children: list[Any]) -> Clause:
-        """Build ``for name in iterable if condition ...``."""
-        word, name, _, iterable, *rest = children
-        self.name([name])
-        conditions = tuple(rest[1::2])
+        """Build ``for name, name in iterable if condition ...``."""
+        at = next(at for at, child in enumerate(children) if getattr(child, "type", "") == "IN")
+        word, names, iterable = children[0], children[1:at:2], children[at + 1]
+        for name in names:
+            self.name([name])
+        conditions = tuple(children[at + 3 :: 2])
         span = Span(word.start_pos, (conditions[-1] if conditions else iterable).span.end)
-        return Clause(str(name), iterable, conditions, span=span)
+        return Clause(tuple(map(str, names)), iterable, conditions, span=span)
 
     def comprehension(self, children: list[Any]) -> Comprehension:
         """Build ``[element for ...]``."""
@@ -376,7 +384,7 @@ class Builder(Transformer[Any, Expr]):
         return _comprehension("generator", children)
 
     def only(self, children: list[Any]) -> list[Any]:
-        """Return the arguments of ``f(element for ...)``: the parentheses and the comprehension between them."""
+        """Return the arguments of ``f(element for ...)``. The arguments consist of the parentheses and the comprehension between them."""
         found = _comprehension("generator", children)
         inner = Span(found.element.span.start, found.clauses[-1].span.end)
         return [children[0], evolve(found, span=inner), children[-1]]
@@ -411,11 +419,14 @@ class Builder(Transformer[Any, Expr]):
         return Call(name, tuple(positional), tuple(keywords.items()), span=span)
 
     def index(self, children: list[Any]) -> list[Any]:
-        """Return the parts of ``[index]``; ``trailed`` combines them with the value before them."""
+        """Return the parts of ``[index]``. The method ``trailed`` combines them with the value before the brackets."""
         return children
 
     def slicing(self, children: list[Any]) -> tuple[list[Any], int]:
-        """Return the parts of ``[start:stop:step]`` and its end; ``trailed`` combines them with the value before them."""
+        """Return the parts and the end of ``[start:stop:step]``.
+
+        The method ``trailed`` combines them with the value before the brackets.
+        """
         parts: list[Expr | None] = [None, None, None]
         at = 0
         for child in children[1:-1]:
@@ -426,7 +437,7 @@ class Builder(Transformer[Any, Expr]):
         return parts, children[-1].end_pos
 
     def trailed(self, children: list[Any]) -> Expr:
-        """Build a value with its suffixes: indices, slices, the field of a namespace, methods."""
+        """Build a value with its suffixes, which are indices, slices, fields of a namespace, and methods."""
         node: Expr = children[0]
         start, at, count = node.span.start, 1, len(children)
         while at < count:

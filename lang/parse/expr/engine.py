@@ -1,4 +1,4 @@
-"""Wrapper around Lark: builds the parser of expressions from the grammar, and checks the limits of an expression."""
+"""Wrapper around Lark: builds the expression parser from the grammar, and checks the limits of an expression."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ MOST_LEVELS = 2
 """Maximum nesting depth of comprehensions."""
 
 _LEVELS_OF_A_BRACKET = 9
-"""Maximum depth of values in one pair of brackets without a repeated operator: an if, the precedence levels, one value."""
+"""Maximum depth of the tree that one pair of brackets adds: a conditional, one node for each precedence level, and a value."""
 
 
 @frozen
@@ -72,14 +72,14 @@ def read(text: str) -> Expr | Failure:
 
 @cache
 def automaton() -> Automaton:
-    """Return the automaton of the parser of expressions, for look-ahead."""
+    """Return the automaton of the expression parser, for look-ahead."""
     return Automaton(_expr())
 
 
 def follow(text: str, behind: States | None = None) -> Follower | None:
-    """Return a follower after ``text``; None if no valid expression begins with ``text``. Builds no nodes.
+    """Return a ``Follower`` that has read ``text``; None if no valid expression begins with ``text``. Builds no nodes.
 
-    ``behind`` are the parser states after the text before ``text``, so that this earlier text is not read again.
+    If the text before ``text`` was read earlier, ``behind`` are the parser states after it, and it is not read again.
     """
     thread = LexerThread(_expr().parser.lexer, LexerState(TextSlice(text, 0, len(text))))
     return automaton().follower("start", behind).over(thread)

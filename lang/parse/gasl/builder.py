@@ -1,71 +1,43 @@
 """Builds GASL nodes while Lark reduces its rules, so Lark makes no parse tree.
 
-Each method is the callback for the rule or alias of the same name in ``gasl.lark``. Its argument is the list of the rule's
-children: tokens, which contain their offsets, and nodes that were built before. The callbacks for conditions are in ``nodes``.
+Each method is the callback for the rule or alias of the same name in ``gasl.lark``. The argument of a callback is the list of the rule's
+children: tokens, which contain their offsets, and nodes that were built earlier. ``condition_builder`` contains the callbacks for
+conditions and values. ``row_builder`` contains the callbacks for the commands on rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import frozen
 from lark import Token
 
-from ...diagnostic import Edit
 from ...source import Span
 from ...trees import gasl
-from ...trees.gasl import Column, Comment, Computation, Item, Name, Order, Path, Statement
+from ...trees.conditions import Constant, Field, Variable
+from ...trees.gasl import Column, Comment, Item, Name, Statement
 from ..repairs import Unbuildable
+from .condition_builder import ConditionBuilder
 from .nodes import (
-    ConditionBuilder,
+    Option,
+    between,
+    given_options,
     identifier,
     integer,
+    is_token,
     key_of,
     name_of,
+    number_or_variable,
     path_of,
     refuse_reserved,
     span_of,
     string_of,
+    text_of,
 )
+from .row_builder import RowBuilder
 
 
-@frozen
-class _Option:
-    """A part of a command that may be given at most once, such as ``LIMIT 10``."""
-
-    word: str
-    value: Any
-    span: Span
-
-
-def _options(parts: Iterable[_Option]) -> dict[str, Any]:
-    given: dict[str, _Option] = {}
-    for part in parts:
-        if part.word in given:
-            raise Unbuildable(
-                "GASL017",
-                f"duplicate {part.word}",
-                part.span,
-                ("remove one of them",),
-                (Edit(part.span, ""),) if part.value == given[part.word].value else (),
-            )
-        given[part.word] = part
-    return {word: part.value for word, part in given.items()}
-
-
-def _text(token: Token, what: str) -> str:
-    """Return the text of a string token; raise ``Unbuildable`` if the text is blank."""
-    text = string_of(token)
-    if not text.strip():
-        raise Unbuildable("GASL025", f"{what} is empty", span_of(token), ("write it in the quotes",))
-    return text
-
-
-def _between(first: Token, last: Any) -> Span:
-    return Span(span_of(first).start, span_of(last).end if isinstance(last, Token) else last.span.end)
-
-
-class Builder(ConditionBuilder):
-    """The callbacks. A builder has no state, so one builder can serve all parses in all threads."""
+class Builder(RowBuilder, ConditionBuilder):
+    """The callbacks. A builder has no state, so all parses in all threads can share one builder."""
 
     # Programs
 
@@ -74,7 +46,7 @@ class Builder(ConditionBuilder):
         return _items(children)
 
     def condition_only(self, children: list[Any]) -> Any:
-        """Return a condition that is the whole text."""
+        """Return a condition that makes up the complete text."""
         return children[0]
 
     def comment(self, children: list[Token]) -> Comment:
@@ -89,7 +61,7 @@ class Builder(ConditionBuilder):
         return Comment(text, True, span=Span(start, start + len(text)))
 
     def statement(self, children: list[Any]) -> Statement | tuple[Item, ...]:
-        """Build a statement from reasons and a command; comments between them are moved before the statement."""
+        """Build a statement from its reasons and its command. Comments between these are moved before the statement."""
         command = children[-1]
         reasons = [child[2:].strip() for child in children if isinstance(child, Token)]
         start = span_of(children[0]).start if reasons else command.span.start
@@ -113,29 +85,36 @@ class Builder(ConditionBuilder):
             _items(parts["TRY"]),
             None if caught is None else _items(caught),
             None if always is None else _items(always),
-            span=_between(children[0], children[-1]),
+            span=between(children[0], children[-1]),
         )
 
-    # Declaring and updating keys
+    # Parameters, declaring and updating keys
+
+    def param(self, children: list[Any]) -> gasl.Param:
+        """Build ``PARAM name TYPE [= constant] [WITH_DESCRIPTION "..."]``."""
+        word, name, kind, *rest = children
+        default = next((part for part in rest if isinstance(part, Constant)), None)
+        description = string_of(rest[-1]) if rest and is_token(rest[-1], "STRING") else None
+        return gasl.Param(name, kind.upper(), default, description, span=between(word, children[-1]))
 
     def declare(self, children: list[Any]) -> gasl.Declare:
         """Build ``DECLARE key AS type [WITH_DESCRIPTION "..."]``."""
         word, key, kind, *description = children
         text = string_of(description[0]) if description else None
         return gasl.Declare(
-            refuse_reserved(key), kind.upper(), text, span=_between(word, description[0] if description else kind)
+            refuse_reserved(key), kind.upper(), text, span=between(word, description[0] if description else kind)
         )
 
     def reset(self, children: list[Any]) -> gasl.Reset:
         """Build ``RESET key``."""
         word, key = children
-        return gasl.Reset(refuse_reserved(key), span=_between(word, key))
+        return gasl.Reset(refuse_reserved(key), span=between(word, key))
 
     def update(self, children: list[Any]) -> gasl.Update:
         """Build ``UPDATE key WITH var [MERGE|REPLACE]``."""
         word, key, source, *mode = children
         return gasl.Update(
-            refuse_reserved(key), source, mode[0].upper() if mode else None, span=_between(word, children[-1])
+            refuse_reserved(key), source, mode[0].upper() if mode else None, span=between(word, children[-1])
         )
 
     # Searching
@@ -143,21 +122,78 @@ class Builder(ConditionBuilder):
     def find(self, children: list[Any]) -> gasl.Find:
         """Build ``FIND nodes|edges ... AS var``."""
         word, kind, *options, into = children
-        given = _options(options)
+        given = given_options(options)
+        limit, per = given.get("LIMIT", (None, ()))
         return gasl.Find(
             kind.lower(),
             given.get("WHERE"),
             given.get("ORDER BY", ()),
-            given.get("LIMIT"),
+            limit,
             into,
-            span=_between(word, into),
+            per,
+            span=between(word, into),
         )
 
-    def find_paths(self, children: list[Any]) -> gasl.FindPaths:
-        """Build ``FIND paths ... AS var``."""
-        word, *options, into = children
-        given = _options(options)
+    def find_patterns(self, children: list[Any]) -> gasl.FindPatterns:
+        """Build ``FIND patterns pattern, ... AS var``."""
+        word, *parts, into = children
+        patterns = tuple(part for part in parts if isinstance(part, gasl.Pattern))
+        given = given_options(part for part in parts if isinstance(part, Option))
+        limit, per = given.get("LIMIT", (None, ()))
+        order = given.get("ORDER BY", ())
+        return gasl.FindPatterns(patterns, given.get("WHERE"), order, limit, into, per, span=between(word, into))
+
+    def pattern(self, children: list[Any]) -> gasl.Pattern:
+        """Build ``(a)-[r]->(b)``."""
+        return gasl.Pattern(tuple(children[::2]), tuple(children[1::2]), span=children[0].span | children[-1].span)
+
+    def node(self, children: list[Any]) -> gasl.PatternNode:
+        """Build ``(name:LABEL {field: constant})``."""
+        first, *parts, last = children
+        name = next((identifier(part) for part in parts if isinstance(part, Token)), None)
+        labels = next((part.labels for part in parts if isinstance(part, _Labels)), ())
+        properties = next((part for part in parts if isinstance(part, list)), ())
+        return gasl.PatternNode(name, labels, tuple(properties), span=between(first, last))
+
+    def labels_of(self, children: list[Token]) -> "_Labels":
+        """Return the labels in ``:LABEL|LABEL``."""
+        return _Labels(tuple(dict.fromkeys(identifier(token) for token in children if token.type == "IDENTIFIER")))
+
+    def properties(self, children: list[Any]) -> list[tuple[str, Constant | Variable]]:
+        """Return the fields in ``{field: constant}``."""
+        inner = [child for child in children if is_token(child, "IDENTIFIER") or not isinstance(child, Token)]
+        given: dict[str, Constant | Variable] = {}
+        for name, value in zip(inner[::2], inner[1::2], strict=True):
+            if identifier(name) in given:
+                raise Unbuildable("GASL017", f"duplicate field {identifier(name)}", span_of(name), ("remove one",))
+            given[identifier(name)] = value
+        return list(given.items())
+
+    def edge_out(self, children: list[Any]) -> gasl.PatternEdge:
+        """Build ``-[name:TYPE]->``."""
+        return _edge("out", children)
+
+    def edge_in(self, children: list[Any]) -> gasl.PatternEdge:
+        """Build ``<-[name:TYPE]-``."""
+        return _edge("in", children)
+
+    def edge_either(self, children: list[Any]) -> gasl.PatternEdge:
+        """Build ``-[name:TYPE]-``."""
+        return _edge("either", children)
+
+    def find_paths(self, children: list[Any]) -> gasl.FindPaths | gasl.FindCycles:
+        """Build ``FIND paths ... AS var`` or ``FIND cycles ... AS var``."""
+        word, kind, *options, into = children
+        given = given_options(options)
+        limit, per = given.get("LIMIT", (None, ()))
+        if per:
+            option = next(part for part in options if part.word == "LIMIT")
+            hint = "write RANK name BY length LIMIT n PER source AS name after it"
+            raise Unbuildable("GASL008", f"LIMIT in FIND {kind.lower()} does not accept PER", option.span, (hint,))
+        if kind.upper() == "CYCLES":
+            return self._cycles(word, options, given, limit, into)
         start, end = given.get("FROM", (None, None))
+        count, cost = given.get("SHORTEST", (None, None))
         return gasl.FindPaths(
             start,
             end,
@@ -165,127 +201,122 @@ class Builder(ConditionBuilder):
             given.get("WHERE"),
             given.get("MAXLEN"),
             "SHORTEST" in given,
-            given.get("LIMIT"),
+            limit,
             into,
-            span=_between(word, into),
+            count,
+            cost,
+            given.get("DIRECTION"),
+            span=between(word, into),
         )
 
-    def where(self, children: list[Any]) -> _Option:
+    @staticmethod
+    def _cycles(
+        word: Token, options: Sequence[Option], given: dict[str, Any], limit: Any, into: Name
+    ) -> gasl.FindCycles:
+        for part in options:
+            if part.word in ("FROM", "SHORTEST", "DIRECTION"):
+                hint = "remove it; a cycle begins and ends at the same node and follows the direction of its edges"
+                raise Unbuildable("GASL008", f"FIND cycles does not accept {part.word}", part.span, (hint,))
+        return gasl.FindCycles(
+            given.get("VIA"), given.get("WHERE"), given.get("MAXLEN"), limit, into, span=between(word, into)
+        )
+
+    def where(self, children: list[Any]) -> Option:
         """Build ``WHERE condition``."""
-        return _Option("WHERE", children[1], _between(*children))
+        return Option("WHERE", children[1], between(*children))
 
-    def via(self, children: list[Any]) -> _Option:
+    def via(self, children: list[Any]) -> Option:
         """Build ``VIA condition``."""
-        return _Option("VIA", children[1], _between(*children))
+        return Option("VIA", children[1], between(*children))
 
-    def between(self, children: list[Any]) -> _Option:
+    def between(self, children: list[Any]) -> Option:
         """Build ``FROM var|(condition) TO var|(condition)``; the span includes the last parenthesis."""
         word, start, end = children
-        return _Option("FROM", (start, end), _between(word, end))
+        return Option("FROM", (start, end), between(word, end))
 
-    def order(self, children: list[Any]) -> _Option:
+    def order(self, children: list[Any]) -> Option:
         """Build ``ORDER BY field [DESC], ...``."""
-        return _Option("ORDER BY", tuple(children[1:]), _between(children[0], children[-1]))
+        return Option("ORDER BY", tuple(children[1:]), between(children[0], children[-1]))
 
-    def sorting(self, children: list[Any]) -> Order:
-        """Build ``field [DESC|ASC]``."""
-        path, *way = children
-        return Order(path, _descending(way), span=span_of(way[0]) | path.span if way else path.span)
+    def limit(self, children: list[Any]) -> Option:
+        """Build ``LIMIT n [PER value, ...]``."""
+        word, number, *per = children
+        return Option("LIMIT", (number_or_variable(number), tuple(per)), between(word, children[-1]))
 
-    def limit(self, children: list[Token]) -> _Option:
-        """Build ``LIMIT n``."""
-        return _Option("LIMIT", integer(children[1]), _between(*children))
-
-    def max_length(self, children: list[Token]) -> _Option:
+    def max_length(self, children: list[Any]) -> Option:
         """Build ``MAXLEN n``."""
-        return _Option("MAXLEN", integer(children[1]), _between(*children))
+        return Option("MAXLEN", number_or_variable(children[1]), between(*children))
 
-    def shortest(self, children: list[Token]) -> _Option:
-        """Build ``SHORTEST``."""
-        return _Option("SHORTEST", True, span_of(children[0]))
+    def shortest(self, children: list[Any]) -> Option:
+        """Build ``SHORTEST [k] [BY value]``."""
+        word, *rest = children
+        cost = rest.pop().value if rest and isinstance(rest[-1], _Weight) else None
+        count = number_or_variable(rest[0]) if rest else None
+        if count == 0:
+            hint = "write a number above 0, or omit it for all shortest paths"
+            raise Unbuildable("GASL012", "SHORTEST 0 finds nothing", span_of(rest[0]), (hint,))
+        last = cost if cost is not None else children[-1]
+        return Option("SHORTEST", (count, cost), between(word, last))
 
-    def depth(self, children: list[Token]) -> _Option:
+    def depth(self, children: list[Any]) -> Option:
         """Build ``DEPTH n``."""
-        return _Option("DEPTH", integer(children[1]), _between(*children))
+        return Option("DEPTH", number_or_variable(children[1]), between(*children))
 
-    def direction(self, children: list[Token]) -> _Option:
+    def trace(self, children: list[Token]) -> Option:
+        """Build ``TRACE``."""
+        return Option("TRACE", True, span_of(children[0]))
+
+    def direction(self, children: list[Token]) -> Option:
         """Build ``DIRECTION out|in|both``."""
-        return _Option("DIRECTION", children[1].lower(), _between(*children))
+        return Option("DIRECTION", children[1].lower(), between(*children))
 
     def walk(self, children: list[Any]) -> gasl.Walk:
         """Build ``WALK var ... AS var``."""
         word, source, *options, into = children
-        given = _options(options)
+        given = given_options(options)
         return gasl.Walk(
-            source, given.get("VIA"), given.get("DEPTH"), given.get("DIRECTION"), into, span=_between(word, into)
+            source,
+            given.get("VIA"),
+            given.get("DEPTH"),
+            given.get("DIRECTION"),
+            into,
+            "TRACE" in given,
+            span=between(word, into),
         )
 
     def subgraph(self, children: list[Any]) -> gasl.Subgraph:
         """Build ``SUBGRAPH var RADIUS n AS var``."""
         word, source, radius, into = children
-        return gasl.Subgraph(source, integer(radius), into, span=_between(word, into))
+        return gasl.Subgraph(source, integer(radius), into, span=between(word, into))
 
     def connect(self, children: list[Any]) -> gasl.Connect:
         """Build ``CONNECT a TO b [VIA condition] AS var``."""
         word, left, right, *options, into = children
-        return gasl.Connect(left, right, _options(options).get("VIA"), into, span=_between(word, into))
+        return gasl.Connect(left, right, given_options(options).get("VIA"), into, span=between(word, into))
 
     def measure(self, children: list[Any]) -> gasl.Measure:
-        """Build ``MEASURE var|graph USING algorithm AS var``."""
-        word, source, algorithm, into = children
+        """Build ``MEASURE var|graph [ON var] USING algorithm[(...)] [BY weight] AS var``."""
+        word, source, *parts, into = children
+        names = [part for part in parts if isinstance(part, Name)]
+        settings = next((part.given for part in parts if isinstance(part, _Settings)), ())
+        weight = next((part.value for part in parts if isinstance(part, _Weight)), None)
         whole = None if isinstance(source, Token) else source
-        return gasl.Measure(whole, algorithm.text, into, span=_between(word, into))
+        edges = names[0] if len(names) > 1 else None
+        return gasl.Measure(whole, names[-1].text, into, edges, settings, weight, span=between(word, into))
 
-    # Reshaping
+    def settings(self, children: list[Any]) -> "_Settings":
+        """Return the settings in ``(name = constant, ...)``."""
+        inner = [child for child in children if is_token(child, "IDENTIFIER") or not isinstance(child, Token)]
+        given: dict[str, Constant] = {}
+        for name, value in zip(inner[::2], inner[1::2], strict=True):
+            if identifier(name) in given:
+                raise Unbuildable("GASL017", f"duplicate setting {identifier(name)}", span_of(name), ("remove one",))
+            given[identifier(name)] = value
+        return _Settings(tuple(given.items()))
 
-    def select_fields(self, children: list[Any]) -> gasl.SelectFields:
-        """Build ``SELECT var FIELDS a, b.c AS var``."""
-        word, source, *fields, into = children
-        return gasl.SelectFields(source, tuple(fields), into, span=_between(word, into))
-
-    def select_where(self, children: list[Any]) -> gasl.SelectWhere:
-        """Build ``SELECT var WHERE condition AS var``."""
-        word, source, where, into = children
-        return gasl.SelectWhere(source, where.value, into, span=_between(word, into))
-
-    def count(self, children: list[Any]) -> gasl.Count:
-        """Build ``COUNT var [BY field] AS var``."""
-        word, source, *by, into = children
-        return gasl.Count(source, by[0] if by else None, into, span=_between(word, into))
-
-    def aggregate(self, children: list[Any]) -> gasl.Aggregate:
-        """Build ``AGGREGATE var BY field COMPUTE sum(x), ... AS var``."""
-        word, source, by, *computations, into = children
-        return gasl.Aggregate(source, by, tuple(computations), into, span=_between(word, into))
-
-    def computation(self, children: list[Any]) -> Computation:
-        """Build ``sum(x)``."""
-        function, *field, close = children
-        kind = function.lower()
-        span = _between(function, close)
-        if not field and kind != "count":
-            raise Unbuildable("GASL010", f"{kind}() needs a field", span, (f"write {kind}(field)",))
-        return Computation(kind, field[0] if field else None, span=span)
-
-    def rank(self, children: list[Any]) -> gasl.Rank:
-        """Build ``RANK var BY field [DESC] [LIMIT n] AS var``."""
-        word, source, by, *rest, into = children
-        way = [part for part in rest if isinstance(part, Token)]
-        given = _options(part for part in rest if isinstance(part, _Option))
-        return gasl.Rank(source, by, _descending(way), given.get("LIMIT"), into, span=_between(word, into))
-
-    def join(self, children: list[Any]) -> gasl.Join:
-        """Build ``JOIN a WITH b ON field [= field] AS var``."""
-        word, left, right, *on, into = children
-        fields = _fields(on)
-        return gasl.Join(left, right, fields[0], fields[-1], into, span=_between(word, into))
-
-    def set_operation(self, children: list[Any]) -> gasl.SetOperation:
-        """Build ``UNION a WITH b [ON field [= field]] AS var``, or the same with INTERSECT or EXCEPT."""
-        word, left, right, *on, into = children
-        fields = _fields(on)
-        first, second = (fields[0], fields[-1]) if fields else (None, None)
-        return gasl.SetOperation(word.upper(), left, right, first, second, into, span=_between(word, into))
+    def by_weight(self, children: list[Any]) -> "_Weight":
+        """Return the value in ``BY value``."""
+        return _Weight(children[0])
 
     # Calling a model
 
@@ -293,7 +324,7 @@ class Builder(ConditionBuilder):
         """Build ``PROCESS var USING "..." AS var [RETURNING (...)]``."""
         word, source, instruction, into, *returning = children
         columns, end = returning[0] if returning else ((), into.span.end)
-        text = _text(instruction, "the instruction")
+        text = text_of(instruction, "the instruction")
         return gasl.Process(source, text, into, columns, span=Span(span_of(word).start, end))
 
     def returning(self, children: list[Any]) -> tuple[tuple[Column, ...], int]:
@@ -309,19 +340,19 @@ class Builder(ConditionBuilder):
     def column(self, children: list[Token]) -> Column:
         """Build ``name TYPE``."""
         name, kind = children
-        return Column(identifier(name), kind.upper(), span=_between(name, kind))  # type: ignore[arg-type]  # a terminal's words
+        return Column(identifier(name), kind.upper(), span=between(name, kind))  # type: ignore[arg-type]  # a terminal's words
 
     def classify(self, children: list[Any]) -> gasl.Classify:
         """Build ``CLASSIFY var BY "..." INTO ("a", "b") AS var``."""
         word, source, instruction, labels, into = children
-        text = _text(instruction, "the instruction")
-        return gasl.Classify(source, text, labels, into, span=_between(word, into))
+        text = text_of(instruction, "the instruction")
+        return gasl.Classify(source, text, labels, into, span=between(word, into))
 
     def labels(self, children: list[Token]) -> tuple[str, ...]:
         """Build ``("a", "b")``."""
         labels: dict[str, None] = {}
         for token in children[:-1]:
-            label = _text(token, "a label")
+            label = text_of(token, "a label")
             if label in labels:
                 raise Unbuildable("GASL017", f'duplicate label "{label}"', span_of(token), ("remove one",))
             labels[label] = None
@@ -331,7 +362,7 @@ class Builder(ConditionBuilder):
         """Build ``ANALYZE key USING "..." AS var``."""
         word, key, instruction, into = children
         return gasl.Analyze(
-            refuse_reserved(key), _text(instruction, "the instruction"), into, span=_between(word, into)
+            refuse_reserved(key), text_of(instruction, "the instruction"), into, span=between(word, into)
         )
 
     # Control flow
@@ -339,37 +370,37 @@ class Builder(ConditionBuilder):
     def require(self, children: list[Any]) -> gasl.Require:
         """Build ``REQUIRE EXISTS var``."""
         word, source = children
-        return gasl.Require(source, span=_between(word, source))
+        return gasl.Require(source, span=between(word, source))
 
     def assertion(self, children: list[Any]) -> gasl.Assert:
         """Build ``ASSERT condition``."""
         word, condition = children
-        return gasl.Assert(condition, span=_between(word, condition))
+        return gasl.Assert(condition, span=between(word, condition))
 
     def on(self, children: list[Any]) -> gasl.On:
         """Build ``ON status var THEN command``."""
         word, status, source, then = children
-        return gasl.On(status.upper(), source, then, span=_between(word, then))
+        return gasl.On(status.upper(), source, then, span=between(word, then))
 
     def branch(self, children: list[Any]) -> gasl.Branch:
         """Build ``BRANCH IF condition THEN command [ELSE command]``."""
         word, condition, then, *otherwise = children
         last = otherwise[0] if otherwise else then
-        return gasl.Branch(condition, then, otherwise[0] if otherwise else None, span=_between(word, last))
+        return gasl.Branch(condition, then, otherwise[0] if otherwise else None, span=between(word, last))
 
     def explain(self, children: list[Any]) -> gasl.Explain:
         """Build ``EXPLAIN command``."""
         word, command = children
-        return gasl.Explain(command, span=_between(word, command))
+        return gasl.Explain(command, span=between(word, command))
 
     def set_command(self, children: list[Any]) -> gasl.SetCommand:
         """Build ``SET key = value``."""
         word, key, _, value = children
-        return gasl.SetCommand(key, value.value, span=_between(word, value))
+        return gasl.SetCommand(key, value.value, span=between(word, value))
 
     def cancel(self, children: list[Token]) -> gasl.Cancel:
         """Build ``CANCEL PLAN "id"``."""
-        return gasl.Cancel(_text(children[1], "the plan's id"), span=_between(*children))
+        return gasl.Cancel(text_of(children[1], "the plan's id"), span=between(*children))
 
     # Names
 
@@ -381,7 +412,7 @@ class Builder(ConditionBuilder):
         """Build a key of the state."""
         return key_of(children[0])
 
-    def path(self, children: list[Token]) -> Path:
+    def path(self, children: list[Token]) -> Field:
         """Build the path of a field."""
         return path_of(children[0])
 
@@ -392,9 +423,22 @@ def _items(children: Sequence[Any]) -> tuple[Item, ...]:
     return tuple(item for child in children for item in (child if isinstance(child, tuple) else (child,)))
 
 
-def _fields(on: Sequence[Any]) -> list[Path]:
-    return [part for part in on if isinstance(part, Path)]
+@frozen
+class _Labels:
+    labels: tuple[str, ...]
 
 
-def _descending(way: Sequence[Token]) -> bool:
-    return bool(way) and way[0].upper() == "DESC"
+@frozen
+class _Settings:
+    given: tuple[tuple[str, Constant], ...]
+
+
+@frozen
+class _Weight:
+    value: Any
+
+
+def _edge(direction: Any, children: Sequence[Any]) -> gasl.PatternEdge:
+    name = next((identifier(child) for child in children if is_token(child, "IDENTIFIER")), None)
+    labels = next((child.labels for child in children if isinstance(child, _Labels)), ())
+    return gasl.PatternEdge(direction, name, labels, span=between(children[0], children[-1]))

@@ -1,8 +1,8 @@
-"""Wrapper around Lark: builds the GASL parser from the grammar, and parses a program, a part of a program, or a condition.
+"""Wrapper around Lark: builds the GASL parser from the grammar, and parses a program, part of a program, or a condition.
 
-Lark's tokens leave this module only as arguments of the builder; failures are reported as offsets, words and allowed
-continuations. Tokens are passed to the parser one by one. On the way, line breaks in brackets are dropped, comments are
-collected, and words without a space between them are refused.
+Lark's tokens leave this module only as arguments of the builder. The report of a failure consists of an offset, the words
+there, and the words that were allowed. The module passes tokens to the parser one by one, drops line breaks in brackets,
+collects comments, and refuses words without a space between them.
 """
 
 from collections.abc import Iterator
@@ -10,28 +10,28 @@ from functools import cache
 from typing import Any, Literal
 
 from attrs import field, frozen
-from lark import Lark, Token
+from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 from lark.lexer import LexerThread
 
 from .... import grammar
 from ...diagnostic import Edit
 from ...source import Span
-from ...trees.gasl import Comment
+from ...trees.gasl import Comment, Statement
 from ..lookahead import Automaton, Follower, NoSecondLook, lexer_state
 from ..repairs import Unbuildable
 from .builder import Builder
-from .nodes import MAX_DEPTH
+from .condition_builder import MAX_DEPTH
 
 Start = Literal["program", "condition_only"]
 
-_OPENING = {"LPAR": "(", "_LPAR": "(", "LSQB": "[", "_LSQB": "["}
-_CLOSING = frozenset({"RPAR", "RSQB"})
+_OPENING = {"LPAR": "(", "_LPAR": "(", "LSQB": "[", "_LSQB": "[", "LBRACE": "{"}
+_CLOSING = frozenset({"RPAR", "RSQB", "RBRACE"})
 _NESTING = frozenset({"BRANCH", "EXPLAIN", "_THEN"})
 _WORDY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_`")
 
 MAX_TOKENS = 200_000
-"""Maximum number of tokens in one text. Ten thousand commands have about half as many."""
+"""Maximum number of tokens in a text. A program of ten thousand commands has about half as many."""
 
 
 @frozen
@@ -44,7 +44,7 @@ class Read:
 
 @frozen
 class Failure:
-    """A failed parse. Parsing stopped at ``offset``; the last token before it has the kind ``after`` and ends at ``behind``.
+    """A failed parse. Parsing stopped at ``offset``. The last token before this place has the kind ``after``, and ends at ``behind``.
 
     ``brackets`` are the open brackets with their offsets. ``unbuildable`` is the fault if parsing has already identified it.
     """
@@ -54,11 +54,31 @@ class Failure:
     behind: int
     brackets: tuple[tuple[str, int], ...] = ()
     unbuildable: Unbuildable | None = None
+    _inner: tuple[Comment, ...] = field(default=(), repr=False)
     _parser: Any = field(default=None, repr=False)
 
     def expected(self) -> frozenset[str]:
         """Return the names, in the grammar, of the tokens that were allowed where parsing stopped."""
         return frozenset(self._parser.accepts()) if self._parser is not None else frozenset()
+
+    def complete_items(self) -> tuple[Read, int]:
+        """Return the items before the fault that need not be parsed again, and the offset from which the text must be parsed.
+
+        There, the last complete statement begins; the next lines may continue it. Statements in an open block are not included.
+        """
+        items: list[Any] = []
+        for value in self._parser.parser_state.value_stack if self._parser is not None else ():
+            if isinstance(value, Token) and value.type == "_NEWLINE":
+                continue
+            found = value.children if isinstance(value, Tree) else [value]  # a tree contains the values of a repetition
+            if not all(isinstance(each, Statement | Comment) for each in found):
+                break  # the statement or the block that was being read
+            items += found
+        last = max((at for at, item in enumerate(items) if isinstance(item, Statement)), default=-1)
+        if last < 0:
+            return Read([]), 0
+        offset = items[last].span.start
+        return Read(items[:last], tuple(each for each in self._inner if each.span.start < offset)), offset
 
 
 class _EverywhereAccepted:
@@ -121,11 +141,12 @@ def read(text: str, start: int = 0, stop: int | None = None, what: Start = "prog
 @cache
 def automaton() -> Automaton:
     """Return the automaton of the GASL parser, for look-ahead."""
-    return Automaton(_gasl())
+    # count is the only function of AGGREGATE that does not need a value.
+    return Automaton(_gasl(), {"FUNCTION": "COUNT"})
 
 
 def follow(text: str, start: int = 0, stop: int | None = None, what: Start = "program") -> Follower | None:
-    """Return a follower after ``[start, stop)`` of ``text``; None if no valid text begins with this range. Builds no nodes."""
+    """Return a ``Follower`` that has read ``[start, stop)`` of ``text``; None if no valid text begins with this range. Builds no nodes."""
     thread = LexerThread(_gasl().parser.lexer.lexer, lexer_state(text, start, len(text) if stop is None else stop))
     follower = automaton().follower(what)
     reading = _Reading(text, start, follower, flat=what == "condition_only")
@@ -187,7 +208,7 @@ class _Reading:
                 self._blocks -= 1
         self._count += 1
         if self._count > MAX_TOKENS:
-            message = f"the program has more than {MAX_TOKENS:,} words and signs, the maximum"
+            message = f"the program exceeds the maximum of {MAX_TOKENS:,} tokens"
             raise Unbuildable("GASL023", message, Span(token.start_pos or 0, token.end_pos or 0))
         self._feed(token)
         self._kind, self._end, self._last = kind, token.end_pos or 0, token
@@ -199,7 +220,7 @@ class _Reading:
 
     def failure(self, offset: int, known: Unbuildable | None = None) -> Failure:
         """Return a failure at ``offset``, with the current state of the parse."""
-        return Failure(offset, self._kind, self._end, tuple(self._brackets), known, self._parser)
+        return Failure(offset, self._kind, self._end, tuple(self._brackets), known, tuple(self.inner), self._parser)
 
 
 def _touching(before: Token, token: Token) -> Unbuildable:

@@ -19,14 +19,14 @@ HEAD_LINE = re.compile(
     rf"[ \t]*+(?:(?:{'|'.join(COMMANDS)})\b(?=[ \t]++(?!(?:{_OPERATORS})\b)[\w`$])|(?:TRY|CATCH[ \t]++ANY|FINALLY|END)[ \t\r]*+$)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Matches the start of a line that certainly begins a statement, even if a bracket above it is not closed."""
+"""Matches the start of a line that certainly begins a statement, even if an earlier bracket is not closed."""
 
 BLOCK_WORD = re.compile(r"(TRY|CATCH|FINALLY|END)\b(?![ \t]*+[=.])", re.IGNORECASE)
 """Matches a keyword of a block, at a place where a statement may begin."""
 
 _CONTINUES = re.compile(
     r"[ \t]*+(?:(?:WHERE|AS|AND|OR|LIMIT|ORDER|USING|WITH|WITH_DESCRIPTION|BY|INTO|FROM|TO|VIA|MAXLEN|SHORTEST|DEPTH"
-    r"|DIRECTION|RADIUS|FIELDS|COMPUTE|RETURNING|THEN|ELSE|MERGE|REPLACE)\b"
+    r"|DIRECTION|RADIUS|FIELDS|COMPUTE|PER|SAMPLE|SIMILAR|TRACE|RETURNING|THEN|ELSE|MERGE|REPLACE)\b"
     r"|ON\b(?![ \t]++(?:EMPTY|ERROR|PARTIAL|SCHEMA_MISMATCH)\b)|[)\],=])",
     re.IGNORECASE,
 )
@@ -38,18 +38,18 @@ _SCAN = re.compile(
 
 @frozen
 class Chunk:
-    """The range ``[start, end)`` of a statement. ``joins`` are the line breaks inside the statement but outside of brackets."""
+    """The range ``[start, end)`` of a statement. ``joins`` are the line breaks inside the statement but outside brackets."""
 
     start: int
     end: int
     joins: tuple[Span, ...] = ()
 
     def text(self, program: str) -> str:
-        """Return the text of the statement; ``program`` is the text of the whole program."""
+        """Return the text of the statement; ``program`` is the text of the complete program."""
         return program[self.start : self.end]
 
     def text_on_one_line(self, program: str) -> str:
-        """Return the text of the statement with blanks in place of its line breaks, so that offsets stay the same."""
+        """Return the text of the statement with spaces in place of its line breaks, so that offsets stay the same."""
         parts, end = [], self.start
         for join in self.joins:
             parts += [program[end : join.start], " " * (join.end - join.start)]
@@ -64,7 +64,7 @@ def end_of_line(text: str, offset: int) -> int:
 
 
 def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
-    """Return the statement that begins at ``start``: its line, and the lines that continue the statement.
+    """Return the statement that begins at ``start``. The statement consists of its line, and of the lines that continue it.
 
     While a bracket is open, the statement continues on the next line, unless that line begins like a statement. In a block, the
     statement ends before a keyword of the block. After an unclosed quote, the rest of the line is ignored.
@@ -92,7 +92,7 @@ def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
             stop = at
             break
         if sign in "([":
-            depth += sign == "[" or at > start  # a ( at the start continues nothing
+            depth += sign == "[" or at > start  # a ( at the start does not continue a statement
         elif sign in ")]":
             depth = max(0, depth - 1)
         elif sign in "\"'`":
@@ -113,7 +113,7 @@ def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
 
 
 def woven(items: Sequence[Item], inner: Sequence[Comment]) -> tuple[Item, ...]:
-    """Return ``items`` with each comment of ``inner`` placed before the innermost statement that contained the comment."""
+    """Return ``items`` with the comments ``inner``. Each comment is placed before the innermost statement that contained it."""
     if not inner:
         return tuple(items)
     made: list[Item] = []
@@ -130,7 +130,7 @@ def woven(items: Sequence[Item], inner: Sequence[Comment]) -> tuple[Item, ...]:
 
 
 def _into_block(block: Try, held: list[Comment]) -> Try:
-    """Distribute the comments ``held`` over the parts of a block. No comment is inside the block's own keywords."""
+    """Put each comment in ``held`` into the part of the block that contained it. The block's keywords contain no comments."""
     parts: list[tuple[Item, ...] | None] = []
     for part in (block.body, block.caught, block.always):
         mine = [comment for comment in held if part and comment.span.start < part[-1].span.end]
@@ -155,7 +155,7 @@ _MARK = re.compile(r"\bAS[ \t]+\w+|\b(?:WHERE|USING|WITH_DESCRIPTION)\b|\bEXISTS
 
 
 def explain_outside(text: str, at: int) -> tuple[Fault | None, int]:
-    """Return the fault of the line at ``at`` (None if it may be a command), and the offset where parsing continues."""
+    """Return the fault of the line at ``at``, and the offset where parsing continues. The fault is None if the line may be a command."""
     end = end_of_line(text, at)
     line = text[at:end].rstrip()
     whole = Span(text.rfind("\n", 0, at) + 1, min(end + 1, len(text)))
@@ -184,7 +184,7 @@ def explain_outside(text: str, at: int) -> tuple[Fault | None, int]:
         end = end_next
     what = "this line is not a command" if len(lines) == 1 else f"these {len(lines):,} lines are not commands"
     hint = "a command begins with its keyword, for example FIND nodes AS x; a comment begins with #"
-    # These lines can become comments without loss: they are certainly prose. Possible prose gets no edit.
+    # These lines are certainly prose, so they can become comments without loss. Lines that may not be prose get no edit.
     edits = tuple(Edit(Span(first, first), "# ") for first, _ in lines)
     return fault("GASL001", what, *lines[0], hint, edits=edits), end
 

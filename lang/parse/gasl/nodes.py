@@ -1,32 +1,20 @@
-"""Builds the smallest nodes and values from tokens: names, keys, variables, strings, numbers; and the nodes of conditions.
+"""Builds the smallest nodes and values from tokens: names, keys, variables, strings, numbers, options.
 
 A value that a node cannot store raises ``Unbuildable``.
 """
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
-from attrs import evolve
+from attrs import frozen
 from lark import Token
 
 from ...diagnostic import Edit
 from ...source import Span
-from ...trees.conditions import (
-    And,
-    Comparison,
-    Condition,
-    Constant,
-    Field,
-    Items,
-    Length,
-    Not,
-    NullTest,
-    Operator,
-    Or,
-    Variable,
-)
-from ...trees.gasl import Key, Name, Path
+from ...trees.conditions import Field, Variable
+from ...trees.gasl import Key, Name
 from ..repairs import Unbuildable
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
@@ -60,9 +48,9 @@ def _parts(token: Token) -> tuple[str, ...]:
     return tuple(match[1].replace("``", "`") if match[1] else match[2] for match in _PART.finditer(token))
 
 
-def path_of(token: Token) -> Path:
-    """Return a field's path."""
-    return Path(_parts(token), span=span_of(token))
+def path_of(token: Token) -> Field:
+    """Return a field."""
+    return Field(_parts(token), span=span_of(token))
 
 
 def key_of(token: Token) -> Key:
@@ -71,7 +59,7 @@ def key_of(token: Token) -> Key:
 
 
 def refuse_reserved(key: Key) -> Key:
-    """Return ``key``; raise ``Unbuildable`` if the format of the state reserves one of its parts."""
+    """Return ``key``. Raise ``Unbuildable`` if one of its parts is a name that the format of the state reserves."""
     for place, part in enumerate(key.parts):
         if part in _RESERVED:
             # A model that saw the state's file may append a key of that file (items, value) to the declared key.
@@ -131,7 +119,7 @@ def number_of(token: Token) -> int | float:
 
 
 def string_of(token: Token) -> str:
-    """Return the text of a string token without its quotes. The escapes of JSON and ``\\'`` are resolved."""
+    """Return the text of a string token without its quotes. JSON's escapes and ``\\'`` are resolved."""
     raw = str(token)[1:-1]
     if "\\" in raw:
         start = span_of(token).start + 1
@@ -173,110 +161,49 @@ def _unescaped(raw: str, start: int) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if _SURROGATE.search(text) else text
 
 
-# Builds the nodes of conditions as Lark reduces its rules.
+@frozen
+class Option:
+    """A part of a command that may occur at most once, such as ``LIMIT 10``."""
 
-MAX_DEPTH = 64
-"""Maximum nesting depth of conditions, nested commands and blocks. Real programs are far below this limit."""
+    word: str
+    value: Any
+    span: Span
 
-_SPELLINGS: dict[str, Operator] = {"==": "=", "<>": "!="}
 
-
-class ConditionBuilder:
-    """The callbacks for conditions and values. Stateless."""
-
-    def any_of(self, children: list[Condition]) -> Or:
-        """Build ``a OR b``."""
-        return Or(tuple(children), span=children[0].span | children[-1].span)
-
-    def all_of(self, children: list[Condition]) -> And:
-        """Build ``a AND b``."""
-        return And(tuple(children), span=children[0].span | children[-1].span)
-
-    def negated(self, children: list[Any]) -> Condition:
-        """Build ``NOT a``, or a chain such as ``NOT NOT a``."""
-        *words, operand = children
-        if len(words) > MAX_DEPTH:
-            span = Span(span_of(words[0]).start, span_of(words[-1]).end)
-            double = Edit(Span(span.start, operand.span.start), "NOT " * (len(words) % 2))
+def given_options(parts: Iterable[Option]) -> dict[str, Any]:
+    """Return a mapping from keywords of options to values. Raises ``Unbuildable`` for an option that is given twice."""
+    given: dict[str, Option] = {}
+    for part in parts:
+        if part.word in given:
             raise Unbuildable(
-                "GASL023",
-                f"NOT is repeated {len(words):,} times in a row; at most {MAX_DEPTH} are allowed",
-                span,
-                (),
-                (double,),
+                "GASL017",
+                f"duplicate {part.word}",
+                part.span,
+                ("remove one of them",),
+                (Edit(part.span, ""),) if part.value == given[part.word].value else (),
             )
-        for word in reversed(words):
-            operand = Not(operand, span=span_of(word) | operand.span)
-        return operand  # type: ignore[no-any-return]
+        given[part.word] = part
+    return {word: part.value for word, part in given.items()}
 
-    def group(self, children: list[Any]) -> Condition:
-        """Return the condition in ``(a)`` with a span that includes the parentheses."""
-        first, condition, last = children
-        return evolve(condition, span=span_of(first) | span_of(last))  # type: ignore[no-any-return]
 
-    def comparison(self, children: list[Any]) -> Comparison:
-        """Build ``left = right``."""
-        left, operator, right = children
-        canonical: Any = _SPELLINGS.get(operator) or operator.upper()
-        return Comparison(left, canonical, right, span=left.span | right.span)
+def text_of(token: Token, what: str) -> str:
+    """Return the text of a string token; raise ``Unbuildable`` if the text is empty or consists of white space."""
+    text = string_of(token)
+    if not text.strip():
+        raise Unbuildable("GASL025", f"{what} is empty", span_of(token), ("put text between the quotes",))
+    return text
 
-    def membership(self, children: list[Any]) -> Comparison:
-        """Build ``left [NOT] IN right``."""
-        left, *words, right = children
-        return Comparison(left, "NOT IN" if len(words) > 1 else "IN", right, span=left.span | right.span)
 
-    def null_test(self, children: list[Any]) -> NullTest:
-        """Build ``left IS [NOT] NULL``."""
-        left, *words, null = children
-        return NullTest(left, len(words) > 1, span=left.span | span_of(null))
+def between(first: Token, last: Any) -> Span:
+    """Return the span from a token to another token or node."""
+    return Span(span_of(first).start, span_of(last).end if isinstance(last, Token) else last.span.end)
 
-    def field(self, children: list[Any]) -> Field:
-        """Build a field, with a quantifier for the nodes or edges of a path."""
-        path: Path = children[-1]
-        if len(children) == 1:
-            return Field(path.parts, span=path.span)
-        word: Token = children[0]
-        if path.parts[0] not in ("node", "edge") or len(path.parts) < 2:
-            parts = path.parts[1:] if path.parts[0] in ("node", "edge", "nodes", "edges") else path.parts
-            kind = "edge" if path.parts[0].startswith("edge") else "node"
-            right = ".".join((kind, *(parts or ("field",))))
-            # If the path names neither nodes nor edges, it is unclear which are meant: no edit.
-            edits = (Edit(path.span, right),) if parts and parts != path.parts else ()
-            message = f"{word.upper()} needs a field of the nodes or edges of a path, not {path.text}"
-            either = f"write {word.upper()} {right}" + ("" if edits else f" or {word.upper()} edge{right[4:]}")
-            raise Unbuildable("GASL010", message, path.span, (either,), edits)
-        return Field(path.parts, word.lower(), span=span_of(word) | path.span)  # type: ignore[arg-type]  # a terminal's words
 
-    def length(self, children: list[Any]) -> Length:
-        """Build ``LEN ${name}``."""
-        word, variable = children
-        return Length(variable, span=span_of(word) | variable.span)
+def is_token(part: Any, kind: str) -> bool:
+    """Return whether ``part`` is a token of the terminal ``kind``."""
+    return isinstance(part, Token) and part.type == kind
 
-    def items(self, children: list[Any]) -> Items:
-        """Build ``("a", "b")``."""
-        first, *items, last = children
-        return Items(tuple(items), span=span_of(first) | span_of(last))
 
-    def variable(self, children: list[Token]) -> Variable:
-        """Build ``${name.path}``."""
-        return variable_of(children[0])
-
-    def text(self, children: list[Token]) -> Constant:
-        """Build a string."""
-        return Constant(string_of(children[0]), span=span_of(children[0]))
-
-    def number(self, children: list[Token]) -> Constant:
-        """Build a number."""
-        return Constant(number_of(children[0]), span=span_of(children[0]))
-
-    def true(self, children: list[Token]) -> Constant:
-        """Build ``true``."""
-        return Constant(True, span=span_of(children[0]))
-
-    def false(self, children: list[Token]) -> Constant:
-        """Build ``false``."""
-        return Constant(False, span=span_of(children[0]))
-
-    def null(self, children: list[Token]) -> Constant:
-        """Build ``null``, in lists and in SET."""
-        return Constant(None, span=span_of(children[0]))
+def number_or_variable(number: Any) -> int | Variable:
+    """Return the number after LIMIT, MAXLEN, DEPTH, SAMPLE or SHORTEST: an integer, or a variable that holds an integer."""
+    return integer(number) if isinstance(number, Token) else number

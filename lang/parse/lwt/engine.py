@@ -1,4 +1,4 @@
-"""Wrapper around Lark: builds the parser of prompt scripts from the grammar, and parses a whole script or one step.
+"""Wrapper around Lark: builds the parser of prompt scripts from the grammar, and parses a complete script or one step.
 
 Lark's tokens do not leave this module. A failure is reported as an offset and the construct that was being read.
 """
@@ -40,7 +40,7 @@ from ..repairs import Unbuildable
 
 # Builds LWT nodes while Lark reduces its rules, so Lark makes no parse tree.
 # Each method is the callback for the rule of the same name in ``lwt.lark``. Its argument is the list of the rule's children:
-# tokens, which contain their offsets, and nodes that were built before.
+# tokens, which contain their offsets, and nodes that were built earlier.
 
 MAX_DEPTH = 64
 """Maximum nesting depth of values. Trees are compared and printed recursively; real scripts are far below this limit."""
@@ -59,7 +59,7 @@ _KEY_ESCAPE = re.compile(r"""\\(["'\\])""")
 
 
 def split_reference(text: str, start: int) -> Reference:
-    """Return the node of a whole reference, such as ``{(id)}["key"][3]``, that begins at offset ``start``."""
+    """Return the node of a complete reference, such as ``{(id)}["key"][3]``, that begins at offset ``start``."""
     close = text.index(")")
     accessors: list[Accessor] = []
     at = close + 2
@@ -91,7 +91,7 @@ def _bound(digits: str, span: Span) -> int | None:
 
 
 class Builder:
-    """The callbacks. A builder has no state, so one builder can serve all parses in all threads."""
+    """The callbacks. A builder has no state, so all parses in all threads can share one builder."""
 
     def script(self, children: list[Any]) -> tuple[Step | Comment, ...]:
         """Return all steps and comments."""
@@ -110,7 +110,7 @@ class Builder:
         return Comment(text, span=_span(children[0], length=len(text)))
 
     def call(self, children: list[Any]) -> Call:
-        """Build ``NAME ( arguments )``. Arguments and options are stored separately; their order is known from their spans."""
+        """Build ``NAME ( arguments )``. Arguments and options are stored separately; their spans show their common order."""
         name, *rest, close = children
         return Call(
             str(name),
@@ -125,7 +125,7 @@ class Builder:
         return Option(str(name), value, span=Span(name.start_pos, value.span.end))
 
     def word(self, children: list[Token]) -> Value:
-        """Build a bare word: the name of a constant, or any other word."""
+        """Build a word without quotes. The word is either the name of a constant, such as ``true``, or any other word."""
         token = children[0]
         if token in _CONSTANTS:
             return Scalar(_CONSTANTS[token], span=_span(token))
@@ -154,7 +154,7 @@ class Builder:
         return Choice(tuple(children), span=children[0].span | children[-1].span)
 
     def array(self, children: list[Any]) -> ListValue:
-        """Build ``[value, ...]``. The opening bracket is dropped by the grammar, so the span begins at the first value."""
+        """Build ``[value, ...]``. The span begins at the first value, because the grammar drops the opening bracket."""
         *items, close = children
         start = items[0].span.start - 1 if items else close.start_pos - 1
         return ListValue(tuple(items), span=Span(start, close.end_pos))
@@ -171,7 +171,7 @@ class Builder:
         return key, value
 
     def template(self, children: list[Any]) -> Template:
-        """Build a string with its quotes. Escapes are resolved here; adjacent texts become one."""
+        """Build a string with its quotes. Escapes are resolved here; adjacent pieces of text are merged."""
         opening, closing = children[0], children[-1]
         parts: list[Text | Reference] = []
         run: list[str] = []
@@ -212,7 +212,7 @@ def _span(token: Token, length: int | None = None) -> Span:
 
 
 def _refuse_depth(call: Call) -> None:
-    """Raise ``Unbuildable`` for values nested deeper than ``MAX_DEPTH``, without recursion."""
+    """Raise ``Unbuildable`` for values nested deeper than ``MAX_DEPTH``. This function is not recursive."""
     level: list[Node] = [call]
     for _ in range(MAX_DEPTH):
         level = [child for parent in level for child in _nested(parent)]
@@ -241,12 +241,12 @@ class StepRead:
 
 @frozen
 class Failure:
-    """A failed parse of a step. Parsing stopped at ``offset``.
+    """A failed parse of a step.
 
-    If this place is inside a string, ``quote`` is the string's opening quote, at offset ``opened``; else ``quote`` is "".
-    ``after`` names the last construct read: "head", "name", "open" (a call's parenthesis), "comma", "value", "equals",
-    "list", "object", "bar", "key", "colon", "string". ``inside`` is the innermost open bracket, or "". ``first_string`` is the
-    offset of the step's first string, or -1. ``unbuildable`` is the fault if parsing has already identified it.
+    Parsing stopped at ``offset``. If this place is inside a string, ``quote`` is the opening quote of the string, and ``opened`` is its
+    offset. Otherwise ``quote`` is "". ``after`` names the last construct read: "head", "name", "open" (a call's parenthesis), "comma",
+    "value", "equals", "list", "object", "bar", "key", "colon", "string". ``inside`` is the innermost open bracket, or "". ``first_string``
+    is the offset of the step's first string, or -1. ``unbuildable`` is the fault if parsing has already identified it.
     """
 
     offset: int
@@ -275,7 +275,7 @@ def _lwt() -> Lark:
 
 
 def reference_pattern() -> str:
-    """Return the regular expression by which the grammar recognises a whole reference."""
+    """Return the grammar's regular expression for a complete reference."""
     pattern: str = _lwt().get_terminal("REFERENCE").pattern.to_regexp()
     return pattern
 
@@ -286,13 +286,16 @@ _DEEPEST = 12 * MAX_DEPTH
 """Maximum number of parser states, enough for ``MAX_DEPTH`` levels. Deeper text is read step by step, which reports the fault."""
 
 MAX_TOKENS = 30_000
-"""Maximum number of tokens in a step: brackets, commas, numbers, names, strings and their parts. A token takes about 0.02 ms.
+"""Maximum number of tokens in a step: brackets, commas, numbers, names, strings and their parts. Reading a token takes about 0.02 ms.
 Larger data belongs in the input or in a file.
 """
 
 
 def read_script(text: str) -> tuple[Step | Comment, ...] | None:
-    """Parse a valid script as a whole. Return None if it has a fault, or if it is so large that it must be read step by step."""
+    """Parse a complete valid script.
+
+    Return None if the script has a fault, or is so large that it must be read step by step.
+    """
     if _COMMENTS.fullmatch(text):
         return tuple(_comment(found.start("comment"), found["comment"]) for found in _COMMENT.finditer(text))
     lexer = LexerThread.from_text(_lwt().parser.lexer, TextSlice(text, 0, len(text)))
@@ -323,9 +326,9 @@ def automaton() -> Automaton:
 
 
 def follow(text: str, start: int = 0, stop: int | None = None, *, behind: States | None = None) -> Follower | None:
-    """Return a follower after ``[start, stop)`` of ``text``; None if no valid text begins with this range. Builds no nodes.
+    """Return a ``Follower`` that has read ``[start, stop)`` of ``text``; None if no valid text begins with this range. Builds no nodes.
 
-    ``behind`` are the parser states after the text before ``start``, so that this text is not read again.
+    If the text before ``start`` was read earlier, ``behind`` are the parser states after it. The earlier text is then not read again.
     """
     thread = LexerThread(_lwt().parser.lexer, lexer_state(text, start, len(text) if stop is None else stop))
     return automaton().follower("start", behind).over(thread)
@@ -360,7 +363,7 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
             kind, end = token.type, token.end_pos
             tokens += 1
             if tokens > MAX_TOKENS:
-                message = f"the step has more than {MAX_TOKENS:,} tokens (values, names, commas, brackets), the maximum"
+                message = f"the step exceeds the maximum of {MAX_TOKENS:,} tokens (values, names, commas, brackets)"
                 hints = ("pass larger data as the input: --input FILE, {(input)}",)
                 return Failure(
                     end, after, unbuildable=Unbuildable("LWT011", message, Span(token.start_pos, end), hints)
@@ -377,7 +380,7 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
             after = _AFTER.get(kind, "value")
             if kind in _OPENING:
                 brackets.append(_OPENING[kind])
-                if len(brackets) > 2 * MAX_DEPTH:  # refused here, because each attempt at a fix would read them again
+                if len(brackets) > 2 * MAX_DEPTH:  # refused here, because each attempted fix would read them again
                     message = f"values are nested more than {MAX_DEPTH} levels deep"
                     return Failure(end, after, unbuildable=Unbuildable("LWT011", message, Span(token.start_pos, end)))
             elif kind in _CLOSING:

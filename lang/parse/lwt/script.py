@@ -1,13 +1,14 @@
 """The strict and the lenient parser of scripts. Both use the same grammar.
 
-The strict parser reads the text unchanged. It reports every fault, and returns the valid steps. The lenient parser is for text
-that a model wrote: it fixes faults that have edits and reports them as warnings, parses the repaired text, and maps every span
-back to the original text. See ``docs/design/lwt.md#syntax``.
+The strict parser reads the text unchanged, reports every fault, and returns the valid steps. The lenient parser is for text
+that a model wrote. This parser fixes faults that have edits, and reports them as warnings. It then parses the repaired text,
+and maps every span back to the original text. See ``docs/design/lwt.md#syntax``.
 """
 
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
+from typing import get_args
 
 from attrs import frozen
 
@@ -30,24 +31,29 @@ MAX_OPENINGS = 100_000
 """Maximum number of ``{(`` in a script. Each is a token; real scripts have far fewer."""
 
 MAX_FAULTS = 1_000
-"""Maximum number of faults. A text with more faults is not a script: a last fault reports that parsing stops."""
+"""Maximum number of faults. Text with more faults is not a script: a last fault reports that parsing stops."""
 
 MAX_REPAIRS = 2 * MAX_STEPS
 """Maximum number of faults that the lenient parser fixes: two, such as a bullet and a quote, in each of ``MAX_STEPS`` steps."""
 
 _MOST_COMMENTS = 10_000
-"""Maximum number of comments in a text that is parsed as a whole. With more, each comment is read alone, in a third of the time."""
+"""Maximum number of comments in text that is parsed in one piece. If there are more, reading each comment alone is faster."""
 
 Items = Sequence[Step | Comment]
 
 
 def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None = MAX_STEPS) -> Script:
-    """Parse a script. Never raises an error for a text: the faults are in the script's ``diagnostics``.
+    """Parse a script. Never raises an error for faulty text: the faults are in the script's ``diagnostics``.
 
-    A script with more than ``max_steps`` steps is refused (None: no limit). The time is linear in the length of the text.
+    A script with more than ``max_steps`` steps is refused (None: no limit). The time is linear in the length of the text. Raises
+    ``TypeError`` for a source that is not text. Raises ``ValueError`` for an unknown mode.
     """
     if isinstance(source, str):
         source = Source(source)
+    if not isinstance(source, Source):
+        raise TypeError(f"expected the text of a script, not {type(source).__name__}")
+    if mode not in get_args(Mode):
+        raise ValueError(f'mode must be "strict" or "lenient", not {mode!r}')
     if refused := excess(source.text, max_steps):
         return Script((), source, mode, (refused,))
     text = without_mark(source.text)
@@ -68,7 +74,7 @@ def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None
 
 
 def _unwrapped(text: str) -> tuple[list[Diagnostic], list[Repaired]]:
-    """Remove the text around the steps, in stages. Return the diagnostics, and the repaired text after each stage."""
+    """Remove the text around the steps in several stages. Return the diagnostics, and the repaired text after each stage."""
     diagnostics: list[Diagnostic] = []
     chain: list[Repaired] = []
     for stage in STAGES:
@@ -81,7 +87,10 @@ def _unwrapped(text: str) -> tuple[list[Diagnostic], list[Repaired]]:
 
 
 def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
-    """Return a diagnostic if a text is too large, else None. At most the first ``max_steps`` + 1 steps are parsed."""
+    """Return a diagnostic if a text exceeds one of the limits, else None.
+
+    At most the first ``max_steps`` + 1 steps are parsed.
+    """
     if len(text) > MAX_LENGTH:
         return Diagnostic(
             "LWT011",
@@ -90,10 +99,10 @@ def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
             Span(0, 1),
         )
     if (openings := text.count("{(")) > MAX_OPENINGS:
-        message = f"the script has {openings:,} times {{(, more than the maximum of {MAX_OPENINGS:,}"
+        message = f"the script contains {{( {openings:,} times, more than the maximum of {MAX_OPENINGS:,}"
         return Diagnostic("LWT011", "error", message, Span(0, 1))
     if fence := next(islice(LINE_WITH_FENCE.finditer(text), MAX_FENCES, None), None):
-        message = f"the text has more than {MAX_FENCES:,} lines with a code fence mark (the maximum)"
+        message = f"the text has more lines with a code fence mark than the maximum of {MAX_FENCES:,}"
         return Diagnostic("LWT011", "error", message, Span(fence.start("mark"), fence.end("mark")))
     if max_steps is None or next(islice(HEAD.finditer(text), max_steps, None), None) is None:
         return None
@@ -106,7 +115,7 @@ def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
 
 
 def _step(text: str, number: int) -> int | None:
-    """Return the offset of step ``number``, counted from 1; None if the text has fewer. Steps are found as in ``read_piece``."""
+    """Return the offset of step ``number``, counted from 1; None if the text has fewer steps. Steps are found as in ``read_piece``."""
     at = 0
     while (at := next_place(text, at)) < len(text):
         if text[at] == "#":
@@ -129,12 +138,12 @@ def _step(text: str, number: int) -> int | None:
 
 
 def read_strictly(source: Source, items: Items, faults: Iterable[Fault]) -> Script:
-    """Return the script that a strict parse found."""
+    """Return the script with the results of a strict parse."""
     return Script(tuple(items), source, "strict", in_order((each.diagnostic for each in faults), len(source.text)))
 
 
 def _read(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
-    """Parse the text as a whole; if that fails, step by step."""
+    """Parse the text in one piece; if that fails, step by step."""
     if text.count("\n#") > _MOST_COMMENTS:
         return _recover(text, mode)
     items = read_script(text)
@@ -162,8 +171,8 @@ def _recover(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
 
 
 def too_many_faults(text: str, at: int, count: int) -> Fault:
-    """Return the fault that is reported at ``at`` if the text has too many faults; the rest of the text is not read."""
-    message = f"more than {count:,} faults; the text from here on is not checked"
+    """Return the last fault, at ``at``, of a text that has too many faults. The rest of the text is not read."""
+    message = f"more than {count:,} faults; the text after this point is not checked"
     return fault("LWT011", message, at, max(end_of_line(text, at), at + 1))
 
 
@@ -171,7 +180,7 @@ def too_many_faults(text: str, at: int, count: int) -> Fault:
 class Piece:
     """The result of reading one part of a script: a step or a comment, and faults. Parsing continues at ``end``.
 
-    ``stop`` is the offset of the next head if lines before that head are not explained yet, else 0.
+    If lines before the next head are not explained yet, ``stop`` is the offset of this head; otherwise it is 0.
     """
 
     end: int
@@ -181,7 +190,7 @@ class Piece:
 
 
 def next_place(text: str, at: int) -> int:
-    """Return the first place at or after ``at`` that is not blank; the end of the text if there is none."""
+    """Return the first offset at or after ``at`` that is not white space. If there is none, return the end of the text."""
     length = len(text)
     while at < length and text[at] in " \t\r\n":
         at += 1
@@ -189,7 +198,7 @@ def next_place(text: str, at: int) -> int:
 
 
 def read_piece(text: str, at: int, known: int = 0) -> Piece:
-    """Read the comment, step or other lines that begin at ``at``, a place that is not blank.
+    """Read the comment, the step or the other lines that begin at ``at``. The character at ``at`` is not white space.
 
     ``known`` is the ``stop`` of the previous piece.
     """
@@ -218,7 +227,10 @@ def read_piece(text: str, at: int, known: int = 0) -> Piece:
 
 
 def _before_ignores(text: str, at: int, stop: int) -> int:
-    """Return the end of invalid text: ``stop``, or the start of the ``knotwork:`` comments that belong to the step at ``stop``."""
+    """Return the end of invalid text before the step at ``stop``.
+
+    If ``knotwork:`` comments belong to this step, return their start, else ``stop``.
+    """
     first = stop
     while (line := text.rfind("\n", 0, max(first - 1, 0)) + 1) > at and text[line:first].lstrip(" \t").startswith("#"):
         first = line
@@ -235,7 +247,7 @@ def _lenient(
 ) -> Script:
     """Apply the edits of accepted faults, then the edits of misspelt references, and parse the result.
 
-    ``diagnostics`` and ``chain`` come from the removal of text around the steps.
+    ``diagnostics`` and ``chain`` are the results of removing the text around the steps.
     """
     # An edit can reveal a further fault: an inner quote is found only after a bullet before the step is removed. Each round
     # removes the faults that it accepts, so few rounds are needed.
@@ -276,7 +288,7 @@ def _slips(text: str, items: Items) -> list[Diagnostic]:
 
 
 def _last_wins(items: Items) -> tuple[Items, list[Diagnostic]]:
-    """Keep the last of the steps that share an id, and report the others."""
+    """If several steps have the same id, keep the last of them and report the others."""
     last = {item.id: item for item in items if isinstance(item, Step)}
     kept: list[Step | Comment] = []
     dropped: list[Diagnostic] = []
@@ -301,17 +313,17 @@ _LONG = 4_000
 
 
 class StepFeed:
-    """Takes a script in pieces. A step is complete at the end of the line where its valid text ends, or at the next head."""
+    """Parses a script in pieces. A step is complete at the end of the line where its valid text ends, or at the next head."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._rest = ""
-        self._offset = 0  # where the rest begins in the whole text
+        self._offset = 0  # where the rest begins in the complete text
         self._begun: set[str] = set()
         self.is_doubtful = False
         """Whether steps that were returned may change: the text so far has an error, a repeated id, or a reserved id."""
         self._parts = 0
-        self._enough = 0  # the rest is read again when it has this length
+        self._enough = 0  # the rest is read again when it reaches this length
 
     @property
     def source(self) -> Source:
@@ -319,10 +331,10 @@ class StepFeed:
         return Source("".join(self._pieces), "<stream>")
 
     def feed(self, chunk: str) -> list[Step]:
-        """Take the next piece of text and return the steps that are now complete. Their spans refer to the whole text."""
+        """Add the next piece of text and return the steps that are now complete. Their spans refer to the complete text."""
         self._pieces.append(chunk)
         self._rest += chunk
-        # Only a line end or a parenthesis can complete a step; other text is not checked.
+        # Only a line end or a parenthesis can complete a step, so other text is not checked.
         if not ("\n" in chunk or ")" in chunk) or len(self._rest) < self._enough or self._parts > MAX_STEPS:
             return []
         found = self._take()
@@ -331,7 +343,10 @@ class StepFeed:
         return found
 
     def close(self) -> tuple[list[Step], Script]:
-        """Mark the text as complete. Return the steps that were not returned before, and the whole script with its diagnostics."""
+        """Declare that the text is complete.
+
+        Return the steps that were not returned earlier, and the complete script with its diagnostics.
+        """
         script = parse_lwt(self.source, "lenient")
         rest = [step for step in script.steps if step.id not in self._begun]
         self._begun.update(step.id for step in rest)

@@ -1,6 +1,6 @@
 """Patterns that recognise the lines of a script without parsing: heads, malformed heads, bullets, fences, options.
 
-Every regular expression takes linear time on any text: repeated blanks are possessive, and other repetitions are bounded.
+Every regular expression takes linear time on any text: repetitions of spaces are possessive, and other repetitions are bounded.
 """
 
 import re
@@ -58,7 +58,7 @@ ELISION = re.compile(r"[ \t]*+[#(]?[ \t]*+(?:\.\.\.+|…+)[ \t]*+[^\w\n]{0,20}$"
 """A line with dots in place of omitted steps."""
 
 SMART_QUOTES = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2018\u2019\u201a\u201b"
-"""Typographic quotes, double and single, that word processors and models use for straight ones."""
+"""Typographic quotes, double and single, that word processors and models use in place of straight quotes."""
 
 
 INVISIBLE = r"\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u2066-\u206f\u3000\ufeff"
@@ -68,7 +68,7 @@ _BLANKS = re.compile(rf"[ \t\r{INVISIBLE}]*")
 
 
 def first_shown(text: str, at: int, end: int) -> int:
-    """Return the offset of the first visible character of ``[at, end)``; ``end`` if there is none."""
+    """Return the offset of the first visible character of ``[at, end)``. If there is none, return ``end``."""
     found = _BLANKS.match(text, at, end)
     return found.end() if found else at
 
@@ -94,7 +94,10 @@ def start_of_line(text: str, offset: int) -> int:
 
 
 def next_head(text: str, offset: int) -> int:
-    """Return the start of the next line that looks like a step, after the line of ``offset``; or the end of the text."""
+    """Return the start of the next line that looks like a step.
+
+    The search begins after the line of ``offset``. If there is no such line, return the end of the text.
+    """
     found = _HEAD_LINE.search(text, end_of_line(text, offset))
     return found.start() if found else len(text)
 
@@ -133,11 +136,11 @@ _OPTION = rf"\s{{0,18}}[,;]\s{{0,9}}(?:(?:{_NAMES})\s{{0,4}}[=:]|{_WORD}\s{{0,4}
 _NO_COMMA = rf"\s{{1,18}}(?:{_NAMES})\s{{0,4}}=(?!=)"
 _NO_COMMA_EITHER = rf"\s{{1,9}}{_WORD}\s{{0,4}}=(?=\s{{0,4}}\$?\{{)"  # only after an expression; text may contain it
 _END = r"\s{0,18}[,;]?\s{0,9}[)\]}]{0,3}[;.]?\Z"
-# Each option is an atomic group: it does not depend on the text after it, and backtracking into nine options would take too long.
+# Each option is an atomic group: its end does not depend on later text, and backtracking into nine options would be too slow.
 _LOOSE_TAIL = re.compile(rf"(?>(?:{_OPTION}|{_NO_COMMA})\s{{0,4}}{_VALUE}(?:\s{{0,9}}\))?){{1,9}}{_END}")
 _BEHIND_EXPRESSION = re.compile(rf"(?>(?:{_OPTION}|{_NO_COMMA}|{_NO_COMMA_EITHER})\s{{0,4}}{_VALUE}){{1,9}}{_END}")
 _LONGEST = 20_000
-"""Only this number of code points at the end of a step is searched for options."""
+"""Number of code points at the end of a step that are searched for options."""
 _ONE = re.compile(rf"\s{{0,9}}[,;]?\s{{0,9}}({_WORD})\s{{0,4}}[=:]\s{{0,4}}({_VALUE})")
 _BEHIND_QUOTE = (
     rf"(?<!\\)[\"']\s{{0,9}}(?:[,;]\s{{0,9}}(?:(?:{_NAMES})\s{{0,4}}[=:]|{_WORD}\s{{0,4}}=(?!=))"
@@ -149,7 +152,7 @@ _SWALLOWED = re.compile(f"{_BEHIND_QUOTE}|{_BEFORE_QUOTE}|{_BEFORE_BARE}")
 
 
 def option_tail(before: str) -> re.Pattern[str]:
-    """Return a pattern of ``before``, then one to nine options of LLM or values of EXPR, then the closing parenthesis."""
+    """Return a pattern that consists of ``before``, one to nine options of LLM or values of EXPR, and the closing parenthesis."""
     names = "|".join((*LLM_OPTIONS, *COMMON_OPTIONS))
     return re.compile(
         rf"{before}(?:\s{{0,9}},\s{{0,9}}(?:(?:{names})\s{{0,4}}=\s{{0,4}}{OPTION_VALUE}"
@@ -159,17 +162,19 @@ def option_tail(before: str) -> re.Pattern[str]:
 
 @frozen
 class Tail:
-    """The options at the end of a step, from offset ``start``. If ``is_sure``, they cannot be the text of a prompt."""
+    """The options at the end of a step, from offset ``start`` on. If ``is_sure`` is true, they cannot be part of a prompt's text."""
 
     start: int
     is_sure: bool
 
 
 def loose_tail(text: str, start: int, end: int, *, is_expression: bool) -> Tail | None:
-    """Return the options at the end of ``[start, end)``, even if their marks, names, references or last bracket are misspelt.
+    """Return the options at the end of ``[start, end)``.
 
-    Return None if nothing looks like an option. If ``is_expression``, the options follow an expression, and since an
-    expression contains no ``name=``, any name counts as an option.
+    The options may be faulty: their quotes, names, references or last bracket may be wrong.
+
+    Return None if nothing looks like an option. If ``is_expression`` is true, the options follow an expression. An expression contains no
+    ``name=``, so any name counts as an option.
     """
     found = (_BEHIND_EXPRESSION if is_expression else _LOOSE_TAIL).search(text, max(start, end - _LONGEST), end)
     if not found:
@@ -182,7 +187,10 @@ def loose_tail(text: str, start: int, end: int, *, is_expression: bool) -> Tail 
 
 
 def swallows(text: str, start: int, end: int) -> bool:
-    """Return whether an edit that makes ``[start, end)`` the text of a string would include a quote that delimits an option."""
+    """Return whether ``[start, end)`` contains a quote that delimits an option.
+
+    No edit may turn a range that contains such a quote into the text of a string.
+    """
     return _SWALLOWED.search(text, start, end) is not None
 
 
@@ -193,7 +201,7 @@ _BEGINS = re.compile(rf"[\"']\s{{0,9}}[,;]\s{{0,9}}(?:{_NAMES})\s{{0,4}}=\s{{0,4
 
 
 def delimits(text: str, at: int) -> bool:
-    """Return whether the quote at ``at`` ends a string before an option, or begins an option's value after a string."""
+    """Return whether the quote at ``at`` ends a string before an option, or begins the value of an option that follows a string."""
     return _ENDS.match(text, at) is not None or _BEGINS.search(text, max(0, at - 99), at) is not None
 
 

@@ -1,4 +1,4 @@
-"""Completion in all of the languages."""
+"""Completion for all languages."""
 
 import re
 
@@ -34,7 +34,10 @@ _OPEN = re.compile(r"[ \t]*#[ \t]*knotwork:[ \t]*ignore\[(?:[A-Za-z0-9]+[ \t]*,[
 
 
 def complete_ignored(text: str, offset: int, language: Language) -> tuple[Completion, ...]:
-    """Return completions with the codes allowed at ``offset``: the codes of the language's warnings and hints, but not of errors."""
+    """Return the codes that are allowed in an ignore comment at ``offset``.
+
+    Warnings and hints of the language can be ignored, but not its errors.
+    """
     match = _OPEN.fullmatch(text, text.rfind("\n", 0, offset) + 1, offset)
     if match is None:
         return ()

@@ -1,20 +1,23 @@
-"""Completion in GASL."""
+"""Completion for GASL."""
 
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from attrs import evolve, frozen
 
-from ...catalogue.commands import FORMS
+from ...catalogue.commands import FORMS, OPTIONS
+from ...catalogue.value_functions import AGGREGATE_FUNCTIONS, VALUE_FUNCTIONS
 from ...parse.gasl.engine import Read, automaton, follow, read
 from ...parse.gasl.lines import HEAD_LINE
 from ...parse.lookahead import Met
 from ...printer.gasl_printer import format_gasl
 from ...source import Source, Span
-from ...trees.gasl import Program, Statement
-from ..model import Completion, CompletionKind, Known
+from ...trees import gasl, walk
+from ...trees.conditions import And, Call, Comparison, Increasing, Not, NullTest, Or
+from ...trees.gasl import Command, Program, Statement
+from ..model import Completion, CompletionKind, Known, plain
 from .gasl_names import GaslScope, bindings_in
 from .place import MARK, AllowedToken, Before, Candidate, Tongue, found_by, ranked, words
 
@@ -24,7 +27,7 @@ _PIECE = re.compile(
     r"""(?P<string>"(?:[^"\\\r\n]|\\[^\r\n])*+(?P<ended_string>")?|'(?:[^'\\\r\n]|\\[^\r\n])*+(?P<ended_single>')?)"""
     r"""|(?P<variable>\$\{[^}\r\n"']*+(?P<ended_variable>\})?|\$\Z)"""
     r"""|(?P<comment>\#[^\n]*+)"""
-    r"""|(?P<word>(?:[A-Za-z0-9_.\-]|`(?:[^`\r\n]|``)*+`?)++)""",
+    r"""|(?P<word>(?:[A-Za-z0-9_.]|`(?:[^`\r\n]|``)*+`?)++)""",
     re.VERBOSE,
 )
 _BLOCK_LINE = re.compile(r"^[ \t]*+(TRY|CATCH[ \t]++ANY|FINALLY|END)(?=[ \t\r]*+(?:#|$))", re.IGNORECASE | re.MULTILINE)
@@ -38,7 +41,7 @@ _MOST_LINES_BACK = 60
 class Cursor:
     """The incomplete text at the cursor. It begins at ``begin``; ``typed`` is the part before the cursor.
 
-    ``quote`` is the quote of the string around the cursor.
+    If the cursor is in a string, ``quote`` is the quote of the string.
     """
 
     kind: Literal["nothing", "comment", "string", "variable", "word"]
@@ -69,7 +72,10 @@ def cursor_at(text: str, offset: int) -> Cursor:
 
 
 def before_cursor(text: str, begin: int) -> Before | None:
-    """Parse from the start of the statement to ``begin``. Return the text and the parser's states; None if the text is invalid."""
+    """Parse the text from the start of the statement to ``begin``.
+
+    Return this text and the states of the parser, or None if it is invalid.
+    """
     for start in _starts(text, begin):
         if begin - start > _LONGEST:
             continue
@@ -113,7 +119,10 @@ def _starts(text: str, begin: int) -> list[int]:
 
 
 def opened_blocks(text: str, stop: int) -> str:
-    """Return the keywords of the innermost block that is open at ``stop``, as a program without commands; "" if none is open."""
+    """Return a program without commands that has only the keywords of the innermost block open at ``stop``.
+
+    Return "" if no block is open.
+    """
     blocks: list[list[str]] = []
     for match in _BLOCK_LINE.finditer(text, 0, stop):
         word = match[1].upper().split()[0]
@@ -131,7 +140,7 @@ def opened_blocks(text: str, stop: int) -> str:
 _MARKS = {
     "IDENTIFIER": (MARK,), "PATH": (MARK, f"node.{MARK}"), "STRING": (f'"{MARK}"',), "VARIABLE": (f"${{{MARK}}}",),
 }  # fmt: skip
-"""Maps the four terminals that contain a name or a string to spellings of the mark. ANY takes only the second spelling of a path."""
+"""Maps the four terminals for names and strings to texts with the mark. After ANY, only the second text of PATH is allowed."""
 
 
 def complete_gasl(source: Source, offset: int, known: Known) -> tuple[Completion, ...]:
@@ -144,39 +153,97 @@ def complete_gasl(source: Source, offset: int, known: Known) -> tuple[Completion
     if before is None:
         return ()
     scope = GaslScope(text, bindings_in(text, cursor.begin), known, cursor.typed)
-    found = [*_names(scope, cursor, before), *_words(scope, cursor, before)]
+    found = [*_names(scope, cursor, before), *_functions(cursor, before), *_words(scope, cursor, before)]
     return ranked(_fitting(found, text, offset, cursor), cursor.typed, Span(cursor.begin, offset))
 
 
-def _tongue() -> Tongue:
-    return Tongue(automaton(), _read, lambda items: format_gasl(Program(items, Source(""))))
+def _tongue(cursor: int) -> Tongue:
+    """Return GASL's functions for finding completions. ``cursor`` is the offset of the cursor in the texts that are read."""
+
+    def read_items(text: str) -> tuple[Any, ...] | None:
+        found = read(text)
+        items = tuple(found.result) if isinstance(found, Read) else None
+        return None if items is None or _is_misplaced(items, cursor, text[cursor : cursor + 1]) else items
+
+    return Tongue(automaton(), read_items, lambda items: format_gasl(Program(items, Source(""))), joints=_JOINTS)
 
 
-def _read(text: str) -> tuple[Any, ...] | None:
-    found = read(text)
-    return tuple(found.result) if isinstance(found, Read) else None
+_JOINTS = frozenset({"_AS", "_COMMA"})
+"""``AS`` names a computed column; a comma begins the second argument, which ``percentile`` and some functions need."""
+_CONDITIONS = (And, Comparison, Increasing, Not, NullTest, Or)
+
+
+def _is_misplaced(items: tuple[Any, ...], cursor: int, sign: str) -> bool:
+    """Return whether the linter would reject the text at the cursor although it can be parsed. This text begins with ``sign``.
+
+    Only the first argument of ``if`` may be a condition, and only paths allow INCREASING, ANY, ALL and NONE. A call must name a
+    known function and have as many arguments as the function takes.
+    """
+    at_cursor = [node for item in items for node in walk(item) if node.span.end > cursor]
+    if any(isinstance(node, Call) and _is_wrong_call(node, cursor, sign) for node in at_cursor):
+        return True
+    if not any(isinstance(node, Increasing) or getattr(node, "quantifier", None) for node in at_cursor):
+        return False
+    commands = [node for node in at_cursor if isinstance(node, get_args(Command)) and not isinstance(node, _OUTER)]
+    return bool(commands) and not isinstance(commands[-1], gasl.FindPaths | gasl.FindCycles | gasl.Select)
+
+
+def _is_wrong_call(call: Call, cursor: int, sign: str) -> bool:
+    """Return whether the text at the cursor makes a call invalid, whatever is written after it."""
+    function = VALUE_FUNCTIONS.get(call.function)
+    if function is None:
+        return sign == "(" and call.span.start < cursor and MARK not in call.function
+    added = [each for each in call.arguments if each.span.end > cursor]
+    values = call.arguments[call.function == "if" :]
+    if any(isinstance(each, _CONDITIONS) for each in added if each in values):
+        return True
+    too_many = function.most is not None and len(call.arguments) > function.most and bool(added)
+    closes = sign == ")" and not added and call.span.end == cursor + 1
+    return too_many or (closes and len(call.arguments) < function.least)
+
+
+_OUTER = (gasl.Explain, gasl.On, gasl.Try)
 
 
 def _words(scope: GaslScope, cursor: Cursor, before: Before) -> Iterator[Candidate]:
     if cursor.kind in ("string", "variable"):
         return
     constants = _constants(scope, before)
+    # Where a command begins, many commands are allowed. Elsewhere, ON is an option of JOIN, MEASURE or a set operation.
+    is_start = len(_commands().intersection(automaton().accepts(before.states))) > 1
     for found in _words_behind(before):
         word = found.text.upper()
         if constants is not None and word in ("TRUE", "FALSE", "NULL") and word not in constants:
             continue
-        if word in FORMS and found.terminal in _commands():
+        if word in FORMS and found.terminal in _commands() and (is_start or word != "ON"):
             yield Candidate(found.text, "command", FORMS[word], match=found.text)
-        else:
+        elif found.terminal != "FUNCTION":
             kind: CompletionKind = "keyword" if word[0].isalpha() else "punctuation"
-            yield Candidate(found.text, "function" if found.terminal == "FUNCTION" else kind)
+            yield Candidate(found.text, kind, documentation=plain(OPTIONS.get(word, "")))
+    if "FUNCTION" in automaton().accepts(before.states):
+        for each in AGGREGATE_FUNCTIONS.values():
+            yield Candidate(each.name, "function", each.signature, plain(each.doc))
 
 
 def _constants(scope: GaslScope, before: Before) -> frozenset[str] | None:
-    """Return which of TRUE, FALSE and NULL fit as the value at the cursor; None if unknown, or if no value is allowed there."""
-    tongue = _tongue()
-    found = found_by(tongue, before, f'"{MARK}"', "STRING")
-    return None if found is None else scope.constants(found[0], _statements(found[1]))
+    """Return those of TRUE, FALSE and NULL that fit as the value at the cursor.
+
+    Return None if this is unknown, or if no value is allowed there.
+    """
+    if "STRING" not in automaton().accepts(before.states):
+        return None
+    found = found_by(_tongue(len(before.text)), before, f'"{MARK}"', "STRING")
+    return frozenset() if found is None else scope.constants(found[0], _statements(found[1]))
+
+
+def _functions(cursor: Cursor, before: Before) -> Iterator[Candidate]:
+    """Yield the functions that a value at the cursor may call."""
+    if cursor.kind not in ("word", "nothing") or "PATH" not in automaton().accepts(before.states):
+        return
+    found = found_by(_tongue(len(before.text)), before, f"{MARK}(", "PATH", "LPAR")
+    if found is not None and found[0][-1][1] == "function":
+        for each in VALUE_FUNCTIONS.values():
+            yield Candidate(f"{each.name}(", "function", each.signature, plain(each.doc), match=each.name)
 
 
 def _statements(items: Iterable[Any]) -> tuple[Statement, ...]:
@@ -190,12 +257,12 @@ def _commands() -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _words_behind(before: Before) -> tuple[AllowedToken, ...]:
-    """Return the words that may follow. They are cached, because statements have few different beginnings."""
-    return tuple(words(_tongue(), before))
+    """Return the words that may follow. The words are cached, because many statements begin in the same way."""
+    return tuple(words(_tongue(len(before.text)), before))
 
 
 def _names(scope: GaslScope, cursor: Cursor, before: Before) -> Iterator[Candidate]:
-    tongue = _tongue()
+    tongue = _tongue(len(before.text))
     wanted = {"string": ("STRING",), "variable": ("VARIABLE",)}.get(cursor.kind, tuple(_MARKS))
     accepted = tongue.automaton.accepts(before.states)
     for terminal in wanted:
@@ -208,7 +275,7 @@ def _names(scope: GaslScope, cursor: Cursor, before: Before) -> Iterator[Candida
 
 
 def _fitting(candidates: Iterable[Candidate], text: str, offset: int, cursor: Cursor) -> Iterator[Candidate]:
-    """Yield the candidates adapted to this place: without a closing quote or brace if one already follows the cursor."""
+    """Yield the candidates, adapted to this place: without a closing quote or brace if it already follows the cursor."""
     for each in candidates:
         if cursor.kind == "string":
             if each.text[0] == '"':

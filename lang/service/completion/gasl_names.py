@@ -1,37 +1,52 @@
-"""Names and values allowed at a place in a GASL command: variables, keys, the graph's fields and values, measures, settings."""
+"""Names and values that are allowed at the cursor in a GASL command: variables, keys, the graph's fields and values, measures, settings."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
+from typing import get_args
 
 from attrs import frozen
 
 from ...catalogue.commands import SETTINGS
+from ...catalogue.measures import MEASURES, MeasureSetting
 from ...catalogue.schema import Attribute
-from ...linter.gasl.arguments import MEASURES, fields_of
-from ...linter.gasl.conditions import tested
-from ...linter.gasl.context import Flow, Step, Use, trace
+from ...linter.gasl.context import Flow, Step, trace
+from ...linter.gasl.fields import Scope, tested_in, values_of
 from ...linter.gasl.graph import BUILT_IN, DEGREES
 from ...parse.gasl.engine import Read, read
 from ...parse.gasl.lines import HEAD_LINE, chunk_at
 from ...parse.gasl.nodes import identifier
-from ...printer.gasl_printer import format_condition, format_key, format_name
+from ...printer.gasl_printer import format_condition, format_name, format_text
 from ...trees import gasl
-from ...trees.conditions import Comparison, Constant, Field, NullTest, Variable
-from ...trees.gasl import Key, Name, Path, Statement
+from ...trees.conditions import (
+    Binary,
+    Call,
+    Comparison,
+    Condition,
+    Constant,
+    Field,
+    Increasing,
+    Length,
+    Negative,
+    Value,
+    Variable,
+)
+from ...trees.gasl import Command, Key, Name, Statement
 from ..model import Known, block, excerpt, of_attribute, plain, value_text
 from .place import MARK, Candidate, Way
 
 # Finds what the commands above the cursor bind, without parsing them. Only commands on which the current command depends are parsed.
 
-_NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*|`(?:[^`\r\n]|``)+`)"
+_NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*+|`(?:[^`\r\n]|``)++`)"
 _BINDS = re.compile(
     r""""(?:[^"\\\r\n]|\\[^\r\n])*+"|'(?:[^'\\\r\n]|\\[^\r\n])*+'|\#[^\n]*+"""
     rf"""|\bDECLARE[ \t]++(?P<key>{_NAME}(?:\.{_NAME})*)[ \t]++AS[ \t]++(?P<type>LIST|DICT|COUNTER)\b"""
-    rf"""|\bAS[ \t]++(?P<name>{_NAME})""",
-    re.IGNORECASE,
+    rf"""|^[ \t]*+PARAM[ \t]++(?P<param>{_NAME})"""
+    rf"""|\bAS[ \t]++(?P<name>{_NAME})(?![ \t]*+,|[ \t]++(?:AS|WHERE|SAMPLE|COMPUTE|ON)\b)""",
+    re.IGNORECASE | re.MULTILINE,
 )
+"""Finds declared keys and bound variables. If another option follows an ``AS``, the ``AS`` names a column, not a variable."""
 _MOST_READ = 20
 """Maximum number of statements that are parsed for one completion."""
 _LINES_BACK = 60
@@ -39,7 +54,7 @@ _LINES_BACK = 60
 
 @frozen
 class Bindings:
-    """The names bound in a text. ``variables`` maps each variable to the offset of its last binding, ``keys`` each key to its type."""
+    """The names bound in a text. ``variables`` maps each variable to the offset of its last binding; ``keys`` maps keys to types."""
 
     variables: dict[str, int]
     keys: dict[str, str]
@@ -49,9 +64,9 @@ def bindings_in(text: str, stop: int) -> Bindings:
     """Return the variables bound and the keys declared before ``stop``. The text may be invalid."""
     found = Bindings({}, {})
     for match in _BINDS.finditer(text, 0, stop):
-        if name := match["name"]:
+        if name := match["name"] or match["param"]:
             found.variables.pop(name := identifier(name), None)  # moves a bound name to the end
-            found.variables[name] = match.start("name")
+            found.variables[name] = match.start("name" if match["name"] else "param")
         elif key := match["key"]:
             found.keys[key] = match["type"].upper()
     return found
@@ -71,7 +86,10 @@ def statement_text(text: str, offset: int) -> str:
 
 
 def statements_for(text: str, names: Iterable[str], bound: Bindings) -> list[Statement]:
-    """Return the statements that bind ``names``, and those on which they depend, in source order. At most twenty are parsed."""
+    """Return the statements that bind ``names``, and the statements that these depend on, in source order.
+
+    At most twenty statements are parsed.
+    """
     found: dict[int, list[Statement]] = {}
     waiting, seen = list(names), set(names)
     while waiting and len(found) < _MOST_READ:
@@ -92,13 +110,19 @@ def _known_names(piece: str, known: Collection[str]) -> list[str]:
     return [name for name in dict.fromkeys(map(identifier, words)) if name in known]
 
 
+_BEGUN = re.compile(r"(?P<name>[^.\[]+)(?P<place>(?:\[-?[0-9]+\])?)\.")
+"""Matches ``total.`` and ``total[0].`` at the beginning of a variable's path."""
+_READ = frozenset({"source", "left", "right", "start", "end", "edges"})
+"""The attributes of commands that contain the name of a variable that the command reads."""
 _WITH_FIELDS = 3
-"""Maximum number of variables whose fields are determined, because this parses a variable's statement and its dependencies."""
+"""Maximum number of variables whose fields are determined. For each, its statement and all that this depends on are parsed."""
 
 
 @frozen(slots=False)
 class GaslScope:
-    """Finds the names available at a place, from the text, the bindings before the place, and data from outside the text (``known``).
+    """Finds the names that are available at a place.
+
+    It searches the text, the bindings before the place, and data from outside the text (``known``).
 
     ``typed`` is the text typed so far.
     """
@@ -109,33 +133,69 @@ class GaslScope:
     typed: str = ""
 
     def candidates(self, way: Way, items: tuple[Statement, ...]) -> Iterator[Candidate]:
-        """Yield the candidates for the mark at the end of ``way``. ``items`` is the parsed statement that contains the mark."""
+        """Yield the candidates for the mark at the end of ``way``. ``items`` is the parsed statement that contains the cursor's mark."""
         holder, name = way[-1]
         around = way[-2] if len(way) > 1 else (None, "")
-        if isinstance(holder, Name) and around[1] != "into":
-            yield from self.variables()
+        if isinstance(holder, Name):
+            if around[1] in _READ and isinstance(around[0], get_args(Command)):
+                yield from self.variables()
         elif isinstance(holder, Variable):
             yield from self.in_braces()
-        elif isinstance(holder, gasl.Measure) and name == "algorithm":
-            known = MEASURES if self.known.measures is None else self.known.measures
-            yield from (Candidate(format_name(each), "measure", match=each) for each in known)
+        elif isinstance(holder, gasl.Measure):
+            yield from self.algorithms() if name == "algorithm" else self.algorithm_settings(holder)
+        elif isinstance(holder, gasl.PatternNode | gasl.PatternEdge):
+            yield from self.pattern_parts(way)
         elif isinstance(holder, Key):
             if isinstance(around[0], gasl.SetCommand):
                 yield from self.settings()
             elif not isinstance(around[0], gasl.Declare):
                 yield from self.keys()
-        elif isinstance(holder, Field | Path):
+        elif isinstance(holder, Field):
             yield from self.fields(way, items)
         elif isinstance(holder, Constant | gasl.SetCommand):
             yield from self.values(way, items)
 
     def variables(self) -> Iterator[Candidate]:
-        """Yield the variables that are bound before the place, the latest binding first."""
+        """Yield the variables that are bound before the place, latest binding first."""
         for name, offset in reversed(self.bound.variables.items()):
             yield Candidate(format_name(name), "variable", match=name, described=partial(self._statement_text, offset))
         for name, variable in self.known.variables.items():
             if name not in self.bound.variables and _can_be_written(name):
                 yield Candidate(format_name(name), "variable", excerpt(variable.holds), match=name)
+
+    def algorithms(self) -> Iterator[Candidate]:
+        """Yield the MEASURE algorithms."""
+        known = MEASURES if self.known.measures is None else self.known.measures
+        yield from (Candidate(format_name(each), "measure", match=each) for each in known)
+
+    def algorithm_settings(self, command: gasl.Measure) -> Iterator[Candidate]:
+        """Yield the settings of the command's algorithm. Settings that the command already has are omitted."""
+        spec = MEASURES.get(command.algorithm)
+        taken = {name for name, _ in command.settings}
+        for name, setting in spec.settings.items() if spec is not None else ():
+            if name not in taken:
+                yield Candidate(f"{name} = ", "option", _described_setting(setting), match=name)
+
+    def pattern_parts(self, way: Way) -> Iterator[Candidate]:
+        """Yield the labels, types, fields and names that fit at the cursor in a pattern."""
+        holder, part = way[-1]
+        schema = self.known.schema
+        if part == "labels" and schema is not None:
+            counted = schema.labels if isinstance(holder, gasl.PatternNode) else schema.relations
+            for label, count in counted.items():
+                if _can_be_written(label):
+                    yield Candidate(format_name(label), "value", f"{count:,}", match=label)
+        elif part == "properties":
+            names = dict.fromkeys(("id", *self._node))
+            for name in filter(_can_be_written, names):
+                attribute = self._node.get(name)
+                about = of_attribute(attribute) if attribute else ""
+                yield Candidate(f"{format_name(name)}: ", "field", "of nodes", about, match=name)
+        elif part == "name" and isinstance(holder, gasl.PatternNode):
+            command = next(node for node, _ in way if isinstance(node, gasl.FindPatterns))
+            nodes = (node for pattern in command.patterns for node in pattern.nodes)
+            for node_name in dict.fromkeys(node.name for node in nodes if node.name not in (None, MARK)):
+                yield Candidate(format_name(node_name or ""), "name", "the same node", match=node_name or "")
 
     def _statement_text(self, offset: int) -> tuple[str, str]:
         said = statement_text(self.text, offset)
@@ -146,11 +206,13 @@ class GaslScope:
         for each in self.variables():
             text = f"${{{each.text}}}"
             yield Candidate(text, "variable", each.detail, each.documentation, each.match, each.described)
-        begun = self.typed.partition(".")
-        for each in islice((each for each in self.variables() if not begun[1] or each.match == begun[0]), _WITH_FIELDS):
+        begun = _BEGUN.match(self.typed)
+        named = (each for each in self.variables() if begun is None or each.match == begun["name"])
+        place = begun["place"] if begun is not None else ""
+        for each in islice(named, _WITH_FIELDS):
             for field in self._columns(each.match):
-                text = f"${{{each.text}.{format_name(field)}}}"
-                yield Candidate(text, "field", f"of {each.match}", match=f"{each.match}.{field}")
+                text = f"${{{each.text}{place}.{format_name(field)}}}"
+                yield Candidate(text, "field", f"of {each.match}", match=f"{each.match}{place}.{field}")
 
     def _columns(self, name: str) -> tuple[str, ...]:
         if name in self.known.variables and name not in self.bound.variables:
@@ -160,7 +222,7 @@ class GaslScope:
         if bound is None or bound.columns or self.known.schema is None:
             return bound.columns or () if bound is not None else ()
         known = {"nodes": self._node, "edges": self._edge}.get(bound.kind)
-        return () if known is None else tuple(dict.fromkeys((*known, *sorted(BUILT_IN[bound.kind]))))
+        return () if known is None else tuple(dict.fromkeys((*known, *sorted(BUILT_IN[bound.kind] - DEGREES))))
 
     def _flow(self, items: Iterable[Statement]) -> Flow:
         given = {name: variable.fields for name, variable in self.known.variables.items() if variable.fields}
@@ -182,29 +244,29 @@ class GaslScope:
 
     def fields(self, way: Way, items: tuple[Statement, ...]) -> Iterator[Candidate]:
         """Yield the fields that the input of the command has."""
-        holder = way[-1][0]
-        for parts, attribute, detail in self._fields_at(way, items):
-            tested = format_condition(NullTest(Field(parts)))[
-                : -len(" IS NULL")
-            ]  # in a condition some words need backticks
-            said = tested if isinstance(holder, Field) else format_key(Path(parts))
+        for parts, attribute, detail in self._fields_at(way, items, way[-1][0]):
             about = of_attribute(attribute) if attribute else ""
-            yield Candidate(said, "field", detail, about, match=".".join(parts))
+            yield Candidate(format_condition(Field(parts)), "field", detail, about, match=".".join(parts))
 
     def values(self, way: Way, items: tuple[Statement, ...]) -> Iterator[Candidate]:
         """Yield the frequent values of the field that is compared, or the possible values of a setting."""
+        around = way[-2][0] if len(way) > 1 else None
+        if isinstance(around, gasl.Measure):
+            spec = MEASURES.get(around.algorithm)
+            own = (name for name, value in around.settings if value.value == MARK)
+            setting = spec.settings.get(next(own, "")) if spec is not None else None
+            yield from (
+                Candidate(format_text(word), "value", match=word) for word in (setting.words if setting else ())
+            )
+            return
         command = next((node for node, _ in reversed(way) if isinstance(node, gasl.SetCommand)), None)
         if command is not None:
             if command.key.text == "llm.model":
                 yield from (Candidate(value_text(name), "model", match=name) for name in self.known.models or ())
             return
-        test = next((node for node, _ in reversed(way) if isinstance(node, Comparison)), None)
-        if test is None or not isinstance(test.left, Field):
-            return
-        name = ".".join(test.left.path)
         schema = self.known.schema
-        found = [each for parts, each, _ in self._fields_at(way, items, test.left) if each and ".".join(parts) == name]
-        for attribute in found[:1]:
+        attribute = self._tested_attribute(way, items)
+        if attribute is not None:
             of_kinds = (
                 schema.labels
                 if schema and attribute is schema.node_attributes.get(schema.label_attribute or "")
@@ -216,12 +278,31 @@ class GaslScope:
                     value_text(value), "value", f"{count:,}", match=str(value) if isinstance(value, str) else ""
                 )
 
+    def _tested_attribute(self, way: Way, items: tuple[Statement, ...]) -> Attribute | None:
+        """Return the attribute that is compared with the constant at the cursor, in a comparison or in a pattern such as ``{id: "A1"}``."""
+        around = way[-2][0] if len(way) > 1 else None
+        if isinstance(around, gasl.PatternNode):
+            own = (name for name, value in around.properties if isinstance(value, Constant) and value.value == MARK)
+            return self._node.get(next(own, ""))
+        test = _comparison(way)
+        if test is None or not isinstance(test.left, Field):
+            return None
+        fields = self._fields_at(way, items, test.left)
+        return next((each for parts, each, _ in fields if each and ".".join(parts) == test.left.text), None)
+
     def constants(self, way: Way, items: tuple[Statement, ...]) -> frozenset[str] | None:
-        """Return which of TRUE, FALSE and NULL fit at the mark; None if this is unknown."""
+        """Return those of TRUE, FALSE and NULL that fit at the cursor. Return None if this is unknown."""
         if any(isinstance(node, gasl.SetCommand) for node, _ in way):
             return frozenset()
-        test = next((node for node, _ in reversed(way) if isinstance(node, Comparison)), None)
-        if test is None or not isinstance(test.left, Field):
+        around, part = way[-2] if len(way) > 1 else (None, "")
+        if isinstance(around, gasl.Param):
+            return frozenset({"TRUE", "FALSE", "NULL"} if around.type == "BOOL" else {"NULL"})
+        if isinstance(around, Call):
+            return None if around.function in ("if", "coalesce") else frozenset()
+        test = _comparison(way)
+        if test is None or isinstance(around, Binary | Negative | Length) or part == "left":
+            return frozenset()
+        if not isinstance(test.left, Field):
             return None
         name = ".".join(test.left.path)
         at = self._fields_at(way, items, test.left)
@@ -232,26 +313,23 @@ class GaslScope:
         return frozenset({"TRUE", "FALSE"}) if "boolean" in known.types else frozenset()
 
     def _fields_at(
-        self, way: Way, items: tuple[Statement, ...], field: Field | None = None
+        self, way: Way, items: tuple[Statement, ...], field: Field
     ) -> Iterator[tuple[tuple[str, ...], Attribute | None, str]]:
-        """Yield the field paths allowed at the mark (or in place of ``field``), each with its attribute (if known) and a description."""
+        """Yield the paths of the fields that are allowed in place of ``field``.
+
+        With each path, its attribute (None if unknown) and a description are yielded.
+        """
         step = self._step(way, items)
         if step is None:
             return
-        holder = field or way[-1][0]
         nodes = [node for node, _ in way]
-        if isinstance(holder, Field):
-            for condition, on in tested(step):
-                if any(node is condition for node in nodes):
-                    use = step.uses[0] if on in ("rows", "unknown") and step.uses else None
-                    yield from self._of(on, use, holder.quantifier is not None)
-        elif isinstance(step.command, gasl.Find):
-            yield from self._of(step.command.kind, None)
-        else:
-            source = next((name for name, path in fields_of(step.command) if path is holder), None)
-            use = step.use_of(source)
-            if use is not None:
-                yield from self._of({"edges": "edge items", "paths": "path items"}.get(use.kind, use.kind), use)
+        roots: Iterator[tuple[Condition | Value, Scope]] = chain(tested_in(step), values_of(step))
+        scope = next((scope for root, scope in roots if any(node is root for node in nodes)), None)
+        if field.quantifier is not None or any(isinstance(node, Increasing) for node in nodes):
+            yield from self._attributes(self._node, ("node",), "of nodes")
+            yield from self._attributes(self._edge, ("edge",), "of edges")
+        elif scope is not None:
+            yield from self._of(scope)
 
     def _step(self, way: Way, items: tuple[Statement, ...]) -> Step | None:
         nodes = [node for node, _ in way]
@@ -260,40 +338,39 @@ class GaslScope:
         flow = self._flow((*before, *items))
         return next((step for step in reversed(flow.steps) if any(step.command is node for node in nodes)), None)
 
-    def _of(
-        self, what: str, use: Use | None, quantified: bool = False
-    ) -> Iterator[tuple[tuple[str, ...], Attribute | None, str]]:
-        columns = self._columns_of(use)
-        if columns:
-            yield from ((_parts(name), None, "a field of these rows") for name in columns)
+    def _of(self, scope: Scope) -> Iterator[tuple[tuple[str, ...], Attribute | None, str]]:
+        held = scope.contents
+        if scope.on in ("rows", "patterns", "unknown"):
+            for name in self._columns_of(scope):
+                yield _parts(name), None, "a name in the pattern" if scope.on == "patterns" else "a field of these rows"
+            for name, part in held.parts.items():
+                known = {"nodes": self._node, "edges": self._edge}.get(part, {})
+                yield from self._attributes(known, _parts(name), f"of {name}")
+                built_in = BUILT_IN.get(part, frozenset()) - (frozenset() if scope.on == "patterns" else DEGREES)
+                yield from (((*_parts(name), own), None, f"of {name}") for own in sorted(built_in) if own not in known)
+        else:
+            yield from ((_parts(name), None, _COMPUTED.get(name, "a field of these items")) for name in held.more)
         if self.known.schema is None:
             return
-        if quantified:
-            yield from self._attributes(self._node, ("node",), "of nodes")
-            yield from self._attributes(self._edge, ("edge",), "of edges")
-        elif what == "nodes":
+        if scope.on == "nodes":
             yield from self._attributes(self._node, (), "of nodes")
-            yield from (
-                ((name,), None, "of every node") for name in sorted(BUILT_IN["nodes"]) if name not in self._node
-            )
-        elif what in ("edges", "edge items"):
+        elif scope.on in ("edges", "edge items"):
             yield from self._attributes(self._edge, (), "of edges")
-            yield from (
-                ((name,), None, "of every edge") for name in sorted(BUILT_IN["edges"]) if name not in self._edge
-            )
-        if what in ("edges", "paths"):
+        kind = scope.on.removesuffix(" items") + "s" * scope.on.endswith(" items")
+        known = {"nodes": self._node, "edges": self._edge}.get(kind, {})
+        own_fields = BUILT_IN.get(kind, ()) if scope.on != "paths" else ("length",)
+        for name in sorted(own_fields):
+            if name not in known:
+                yield (name,), None, _COMPUTED.get(name, f"of every {kind[:-1]}")
+        if kind in ("edges", "paths"):
             for end in ("source", "target"):
                 yield from self._attributes(self._node, (end,), f"of the {end}")
-        if what in ("paths", "path items"):
-            yield ("length",), None, "of every path"
 
-    def _columns_of(self, use: Use | None) -> tuple[str, ...]:
-        if use is None:
-            return ()
-        if use.columns is None and all(binding.command is None for binding in use.bindings):
-            variable = self.known.variables.get(use.name)
+    def _columns_of(self, scope: Scope) -> tuple[str, ...]:
+        if scope.contents.columns is None and scope.name not in self.bound.variables:
+            variable = self.known.variables.get(scope.name)
             return variable.fields if variable is not None else ()
-        return use.columns or ()
+        return scope.contents.columns or ()
 
     @cached_property
     def _node(self) -> Mapping[str, Attribute]:
@@ -312,15 +389,39 @@ class GaslScope:
                 yield parts, attribute, detail
 
 
+_COMPUTED = {
+    "degree": "the number of edges of a node; computed, not stored",
+    "in_degree": "the number of edges to a node; computed, not stored",
+    "out_degree": "the number of edges from a node; computed, not stored",
+    "length": "the number of edges of a path",
+    "cost": "the sum of the costs of a path's edges",
+    "depth": "the number of edges from the nearest start",
+    "parent": "the previous node on the way to this node",
+}
+"""Maps the names of fields that commands compute to descriptions."""
+
+
+def _comparison(way: Way) -> Comparison | None:
+    """Return the innermost comparison around the cursor, or None."""
+    return next((node for node, _ in reversed(way) if isinstance(node, Comparison)), None)
+
+
+def _described_setting(setting: MeasureSetting) -> str:
+    """Return the values of a setting, and its default."""
+    if setting.words:
+        return " or ".join(format_text(word) for word in setting.words)
+    return f"{setting.minimum:g} to {setting.maximum:g}; default {setting.default}"
+
+
 def _names_of(node: object) -> Iterator[Name]:
-    for attribute in ("source", "left", "right", "start", "end"):
+    for attribute in _READ:
         name = getattr(node, attribute, None)
         if isinstance(name, Name):
             yield name
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """Return a column's name as the parts of a path, because ``right.weight`` needs no backticks as a path."""
+    """Split a column's name into the parts of a path. For example, ``right.weight`` needs no backticks if written as a path."""
     parts = tuple(name.split("."))
     return parts if all(parts) else (name,)
 

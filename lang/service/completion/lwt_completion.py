@@ -1,4 +1,4 @@
-"""Completion in scripts."""
+"""Completion for LWT scripts."""
 
 import json
 import re
@@ -18,6 +18,7 @@ from ...source import Source, Span
 from ...trees.lwt import MISSING, RESERVED, Call, Option, Script, Word
 from ..model import Completion, Known, Variable, block, excerpt, plain, value_text
 from .gasl_completion import complete_gasl
+from .lwt_strings import call_at, spec_at, strings_for
 from .place import MARK, Before, Candidate, Tongue, Way, complete_expr, found_by, ranked, words
 
 # Finds candidates for a place in a script: operations, options and their values, references to steps and into the input.
@@ -27,7 +28,7 @@ _NAMED = re.compile(rf"\{{\((?P<id>{ID})\)\}}")
 _OPTION = re.compile(r"([A-Za-z_]\w*)[ \t]*=(?!=)")
 _ACCESSOR = re.compile(r"\[([^\[\]\n]*)\]")
 _BARE = re.compile(r"[\w.\-]+")
-_NO_REFERENCE = frozenset({"json", "expression", "string", "strings", "int", "float", "type", "name"})
+_NO_REFERENCE = frozenset({"json", "expression", "string", "strings", "columns", "int", "float", "type", "name"})
 """Kinds of arguments and options that must be constants."""
 _QUOTE_MARKS = frozenset({'"', "'", '"""', "'''"})
 _OPENING = _QUOTE_MARKS | {"[", "{"}
@@ -35,9 +36,9 @@ _BEGINS: Mapping[str, frozenset[str]] = {
     "template": _QUOTE_MARKS, "expression": _QUOTE_MARKS, "condition": _QUOTE_MARKS, "string": _QUOTE_MARKS, "type": _QUOTE_MARKS,
     "name": frozenset(),
     "list": frozenset({"["}), "call": frozenset(), "int": frozenset(), "float": frozenset(), "nothing": frozenset(),
-    "strings": _QUOTE_MARKS | {"["},
+    "strings": _QUOTE_MARKS | {"["}, "columns": _QUOTE_MARKS | {"["},
 }  # fmt: skip
-"""Maps kinds of values to the signs that may begin such a value. Values of other kinds may begin with any sign."""
+"""Maps each kind of value to the characters with which such a value may begin. Other kinds may begin with any character."""
 
 
 def step_ids(text: str) -> dict[str, int]:
@@ -46,7 +47,7 @@ def step_ids(text: str) -> dict[str, int]:
 
 
 def heads(text: str) -> Iterator[Candidate]:
-    """Yield heads for the steps that references name but that are missing, and for the step ``final`` if it is missing."""
+    """Yield the heads of missing steps. Missing steps are those that are only referenced, and the step ``final``."""
     known = step_ids(text)
     wanted = dict.fromkeys(match["id"] for match in _NAMED.finditer(text))
     for name in (*wanted, "final"):
@@ -57,7 +58,7 @@ def heads(text: str) -> Iterator[Candidate]:
 
 
 def references(text: str, known: Known, own: str, in_each: bool, at: int) -> Iterator[Candidate]:
-    """Yield the references allowed in the step ``own``: to the steps above, nearest first, then to those below."""
+    """Yield the references that are allowed in the step ``own``. First come the steps above, nearest first, and then the steps below."""
     if in_each:
         yield Candidate("{(item)}", "variable", "the current element of EACH", match="item")
         yield Candidate("{(index)}", "variable", "the index of the element, from 0", match="index")
@@ -80,7 +81,7 @@ def _step_text(text: str, name: str, offset: int) -> tuple[str, str]:
 
 
 def accessors(text: str, name: str, way: str, known: Known, quote: str) -> Iterator[Candidate]:
-    """Yield the keys of the value at the end of a reference. The value must be known: from the input or from a CONST step."""
+    """Yield the keys of the value at the end of a reference. The value must be known, so it must come from the input or a CONST step."""
     value = _value(text, name, known)
     for part in _ACCESSOR.findall(way):
         value = _part(value, part.strip("\\\"'"))
@@ -131,7 +132,7 @@ def _value_summary(value: Any) -> str:
 
 
 def _takes_call(outer: Call, way: Way, known: Known) -> bool:
-    """Return whether ``outer`` takes a call as its argument at the mark."""
+    """Return whether the argument of ``outer`` at the cursor must be a call."""
     signature = known.operations.get(outer.operation)
     place = len(outer.arguments) - 1
     in_option = any(isinstance(node, Option) for node, _ in way)
@@ -140,27 +141,27 @@ def _takes_call(outer: Call, way: Way, known: Known) -> bool:
 
 
 def bare_name_candidates(way: Way, known: Known) -> Iterator[Candidate]:
-    """Yield the candidates for a name without quotes at the mark: operations, option names, or values of an option."""
+    """Yield the candidates for a name without quotes at the cursor: operations, option names, or values of an option."""
     holder, attribute = way[-1]
     if isinstance(holder, Call) and attribute == "operation":
         outer = next((node for node, _ in reversed(way[:-1]) if isinstance(node, Call)), None)
         if outer is not None and not _takes_call(outer, way, known):
             return
         for name, signature in known.operations.items():
-            if outer is None or name == "LLM":  # only LLM can run for each element
+            if outer is None or signature.repeatable:
                 yield Candidate(name, "operation", plain(signature.doc), _example(signature))
     elif isinstance(holder, Option):
         yield from options_of(way, known)
     elif isinstance(holder, Word):
         option = way[-2][0] if len(way) > 1 else None
-        spec = _spec(way, known)
+        spec = spec_at(way, known)
         if isinstance(option, Option) and spec is not None and spec.kind in ("type", "name"):
             yield from (Candidate(value, "value", f"{spec.name}={value}", plain(spec.doc)) for value in spec.values)
 
 
 def options_of(way: Way, known: Known) -> Iterator[Candidate]:
-    """Yield the options that the call around the mark may have but does not have yet."""
-    call = _call(way)
+    """Yield the options that can still be added to the call around the cursor."""
+    call = call_at(way)
     signature = known.operations.get(call.operation) if call is not None else None
     if call is None or signature is None:
         return
@@ -171,37 +172,18 @@ def options_of(way: Way, known: Known) -> Iterator[Candidate]:
             yield Candidate(f"{name}=", "option", _kind(spec), plain(spec.doc), match=name)
 
 
-def strings_for(way: Way, known: Known) -> Iterator[str]:
-    """Yield the strings allowed as the value of the option at the mark."""
-    spec = _spec(way, known)
-    if spec is None:
-        return
-    if spec.name in ("model", "judge"):
-        yield from known.models or ()
-    elif spec.kind == "string":
-        yield from spec.values
-
-
-def _call(way: Way) -> Call | None:
-    return next((node for node, _ in reversed(way) if isinstance(node, Call)), None)
-
-
-def _spec(way: Way, known: Known) -> OptionSpec | None:
-    call = _call(way)
-    option = next((node for node, _ in reversed(way) if isinstance(node, Option)), None)
-    signature = known.operations.get(call.operation) if call is not None else None
-    return signature.option(option.name) if option is not None and signature is not None else None
-
-
 def takes_references(way: Way, known: Known) -> bool:
-    """Return whether a reference is allowed at the mark. Constants can't contain references."""
+    """Return whether a reference is allowed at the cursor. Constants can't contain references."""
     kind = kind_at(way, known)
     return kind is None or (kind != "nothing" and kind not in _NO_REFERENCE)
 
 
 def kind_at(way: Way, known: Known) -> str | None:
-    """Return the kind of the argument or option at the mark; "nothing" after the last argument, None if the kind is unknown."""
-    call, spec = _call(way), _spec(way, known)
+    """Return the kind of the argument or option at the cursor.
+
+    Return "nothing" after the last argument, and None if the kind is unknown.
+    """
+    call, spec = call_at(way), spec_at(way, known)
     if spec is not None:
         return spec.kind
     signature = known.operations.get(call.operation) if call is not None else None
@@ -214,26 +196,29 @@ def kind_at(way: Way, known: Known) -> str | None:
 
 
 def may_begin(sign: str, kind: str | None) -> bool:
-    """Return whether a value of the kind may begin with the sign. True for signs that never begin a value."""
+    """Return whether a value of the kind may begin with the character ``sign``.
+
+    The result is also true if ``sign`` never begins a value.
+    """
     if sign not in _OPENING or kind is None:
         return True
     return sign in _BEGINS.get(kind, _OPENING)
 
 
 def numbers_for(way: Way, known: Known) -> Iterator[Candidate]:
-    """Yield the smallest number allowed as the value of the option at the mark, as an example."""
-    spec = _spec(way, known)
+    """Yield an example of a number for the option at the cursor. The example is the smallest number that the option allows."""
+    spec = spec_at(way, known)
     if spec is not None and spec.kind in ("int", "float") and spec.minimum is not None:
-        most = f" to {spec.maximum:,}" if spec.maximum is not None else " on"
-        yield Candidate(f"{spec.minimum}", "value", f"from {spec.minimum:,}{most}", plain(spec.doc))
+        limits = f"{spec.minimum:,} to {spec.maximum:,}" if spec.maximum is not None else f"{spec.minimum:,} or greater"
+        yield Candidate(f"{spec.minimum}", "value", limits, plain(spec.doc))
 
 
 def embedded_in(way: Way, text: str, offset: int, known: Known) -> tuple[str, list[str]]:
-    """Return the language of the string at the mark, and the names that an expression there can use.
+    """Return the language of the string at the cursor, and the names that an expression there can use.
 
-    The language is "" for a prompt. The names are those of the options after the expression.
+    For a prompt, the language is "". The names are the names of the options after the expression.
     """
-    call, spec = _call(way), _spec(way, known)
+    call, spec = call_at(way), spec_at(way, known)
     in_option = any(isinstance(node, Option) for node, _ in way)
     if in_option or call is None:
         return ("expr", []) if spec is not None and spec.kind == "condition" else ("", [])
@@ -269,10 +254,10 @@ _MOST_HEADS = 4
 
 @frozen
 class Cursor:
-    """The incomplete text at the cursor. It begins at ``begin``; ``typed`` is the part before the cursor.
+    """The incomplete text at the cursor. ``begin`` is the offset of its start, and ``typed`` is the part before the cursor.
 
-    ``before`` is the step's text up to ``begin``. In a reference, ``of`` is its name, and ``way`` are the accessors before the
-    incomplete accessor. ``quote`` is the quote of the string around the cursor.
+    ``before`` is the step's text up to ``begin``. If the incomplete text is in a reference, ``of`` is the name, and ``way`` are
+    the accessors before the incomplete one. If the cursor is in a string, ``quote`` is the quote of the string.
     """
 
     kind: Literal["word", "reference", "accessor", "head", "string"]
@@ -305,7 +290,10 @@ def _head(text: str, line: int, offset: int) -> Cursor:
 
 
 def _starts(text: str, offset: int) -> list[int]:
-    """Return possible starts of the step around ``offset``, nearest first. What looks like a head may be part of a string."""
+    """Return possible starts of the step around ``offset``, nearest first.
+
+    Several starts are possible, because text like a head may be part of a string.
+    """
     from_ = max(0, offset - _LONGEST_STEP)
     return [match.end() for match in _HEAD_LINE.finditer(text, from_, offset)][-_MOST_HEADS:][::-1]
 
@@ -376,7 +364,10 @@ def _tongue() -> Tongue:
 
 
 def _closed(candidates: Iterator[Candidate], text: str, offset: int, closing: str) -> Iterator[Candidate]:
-    """Yield the candidates without the closing signs that already follow the cursor, because editors add them."""
+    """Yield the candidates.
+
+    Closing characters that already follow the cursor are removed from them, because editors add such characters.
+    """
     there = next((closing[at:] for at in range(len(closing)) if text.startswith(closing[at:], offset)), "")
     for each in candidates:
         said = each.text.removesuffix(there) if there else each.text
@@ -397,7 +388,7 @@ def _strings(text: str, offset: int, cursor: Cursor, known: Known) -> Iterator[C
     if way is None:
         return
     closing = "" if text.startswith(cursor.quote, offset) else cursor.quote
-    for each in strings_for(way, known):
+    for each in strings_for(way, known, text, offset):
         if not set(each) & set("\"'\\{\n"):
             yield Candidate(f"{cursor.quote}{each}{closing}", "value", match=each)
 
@@ -405,15 +396,15 @@ def _strings(text: str, offset: int, cursor: Cursor, known: Known) -> Iterator[C
 def _embedded(text: str, offset: int, cursor: Cursor, known: Known) -> tuple[Completion, ...]:
     """Return the completions in a string that is a program or an expression.
 
-    Return no completions after an escape, or in a program after a reference, because there the value of the string differs from its
-    source text.
+    After an escape, or after a reference in a program, no completions are returned. There the value of the string differs from its source
+    text.
     """
     typed = cursor.typed
     found = _in_string(cursor)
     if found is None or "\\" in typed:
         return ()
     language, names = embedded_in(found, text, offset, known)
-    if language == "expr":  # in an expression, a reference stands for a name
+    if language == "expr":  # in an expression, a reference is treated as a name
         typed = re.sub(reference_pattern(), lambda match: "r" * len(match[0]), typed)
     if "{(" in typed:
         return ()
@@ -456,7 +447,7 @@ def _words(text: str, cursor: Cursor, known: Known) -> Iterator[Candidate]:
                 yield from bare_name_candidates(found[0], known)
     if "DOUBLE" in accepted:
         found = found_by(tongue, before, f'"{MARK}"', *_string("DOUBLE"))
-        for each in strings_for(found[0], known) if found else ():
+        for each in strings_for(found[0], known, text, cursor.begin) if found else ():
             yield Candidate(json.dumps(each, ensure_ascii=False), "value", match=each)
     if "REFERENCE" in accepted:
         yield from _references(text, cursor, known)

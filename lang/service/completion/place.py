@@ -1,8 +1,8 @@
-"""Finds the words that the parser allows at the cursor, and what a name at the cursor would mean.
+"""Finds the words that the parser allows at the cursor, and the role of a name at the cursor.
 
-The allowed words come from the grammar, not from a table. To find the meaning of a name, the text before the cursor is extended by
-a mark and by the shortest ending that the grammar allows, and then parsed. The place of the mark in the tree is the meaning: for
-example the variable that ``COUNT`` takes, or the field on the left side of a comparison.
+The allowed words come from the grammar, not from a table. The role of a name is found by parsing: a mark, and the shortest
+ending that the grammar allows, are appended to the text before the cursor. The position of the mark in the tree is the role:
+for example, the variable that ``COUNT`` reads, or the field on the left side of a comparison.
 """
 
 import re
@@ -25,17 +25,17 @@ from ...trees.seed import Extracted
 from ..model import Completion, CompletionKind, Known, Variable, code, excerpt, joined, plain
 
 MARK = "knotwork_is_here"
-"""The mark: a name that does not occur in texts."""
+"""The mark: a name that does not occur in real texts."""
 
 Way: TypeAlias = tuple[tuple[Any, str], ...]
-"""The path to the mark: pairs of a node and its field, from the root on. A field contains the next node; the last one, the mark."""
+"""The path to the mark: pairs of a node and its field that contains the node of the next pair or, at the end, the mark."""
 
 _WORDY = re.compile(r"[\w`]")
 _DEVIATIONS = 16
 _LONGEST_READ = 3_000
 """Maximum number of characters before the cursor that are parsed again for each word.
 
-If there are more, the allowed words are offered without parsing, and have the spelling of the grammar.
+If there are more, the allowed words are offered without parsing, as the grammar writes them.
 """
 
 
@@ -43,14 +43,15 @@ If there are more, the allowed words are offered without parsing, and have the s
 class Tongue:
     """The functions for one language.
 
-    ``read`` returns the tree of a text, or None if the text is invalid. ``written`` returns the canonical text of a tree. ``blank``
-    is put between words.
+    ``read`` returns the tree of a text, or None if the text is invalid. ``written`` returns the canonical text of a tree. ``blank`` is the
+    separator between words. The builder may reject an ending; ``joints`` are the terminals that most often make such an ending valid.
     """
 
     automaton: Automaton
     read: Callable[[str], Any]
     written: Callable[[Any], str]
     blank: str = " "
+    joints: frozenset[str] = frozenset()
 
 
 @frozen
@@ -63,27 +64,46 @@ class Before:
 
 @frozen
 class AllowedToken:
-    """A word or sign of the grammar that is allowed at the cursor, and its terminal."""
+    """A word or symbol of the grammar that is allowed at the cursor, and its terminal."""
 
     terminal: str
     text: str
 
 
 def _endings(tongue: Tongue, states: States, deviations: int) -> Iterator[list[str]]:
-    """Yield the shortest ending, then up to ``deviations`` others: the builder may refuse the shortest ending, such as ``max()``."""
+    """Yield the shortest ending, then up to ``deviations`` others.
+
+    The others are needed because the builder may reject the shortest one, such as ``max()``.
+
+    The first of the others continue after the shortest ending, because a column that is not a plain field needs a second ``AS name``. The
+    next deviate from it with one of the ``joints``, at any place. All others follow, ordered by the place where they deviate.
+    """
     automaton = tongue.automaton
     shortest = automaton.ending(states)
     yield shortest
-    left = deviations
-    for taken in range(len(shortest) if deviations else 0):
+    if not deviations:
+        return
+    tried: set[tuple[int, str]] = set()
+    places = range(len(shortest))
+    for taken, only in (
+        (len(shortest), None),
+        *((place, tongue.joints) for place in places),
+        *((place, None) for place in places),
+    ):
         at = automaton.after(states, *shortest[:taken])
         if at is None:
             return
-        others = [name for name in automaton.accepts(at) if name != shortest[taken] and automaton.samples.get(name)]
-        for name in others[:left]:
+        for name in automaton.accepts(at):
+            is_tried = (
+                shortest[taken : taken + 1] == [name] or (taken, name) in tried or not automaton.samples.get(name)
+            )
+            if is_tried or (only is not None and name not in only):
+                continue
             after = automaton.after(at, name)
             if after is not None:
-                left -= 1
+                if len(tried) == deviations:
+                    return
+                tried.add((taken, name))
                 yield [*shortest[:taken], name, *automaton.ending(after)]
 
 
@@ -99,9 +119,9 @@ def _ended(tongue: Tongue, before: Before, written: str, states: States) -> tupl
 
 
 def words(tongue: Tongue, before: Before) -> list[AllowedToken]:
-    """Return the words and signs of the grammar that may follow, in the printer's spelling.
+    """Return the words and symbols of the grammar that may follow, in the printer's notation.
 
-    Of several synonyms, only those that the printer writes are returned, if there are any.
+    Of several synonyms, only those that the printer writes are returned.
     """
     automaton = tongue.automaton
     if len(before.text) > _LONGEST_READ:
@@ -136,7 +156,7 @@ def _has(printed: str, word: str) -> bool:
 
 
 def _touches(text: str, word: str) -> bool:
-    """Return whether ``word`` would merge with the end of ``text`` into one word."""
+    """Return whether ``word``, written directly after ``text``, would form one word with the end of ``text``."""
     return _WORDY.match(text[-1:]) is not None and _WORDY.match(word) is not None
 
 
@@ -169,7 +189,7 @@ def _way(root: Any) -> Way | None:
     return None
 
 
-# Replaces text after the cursor that a completion already contains: the rest of a word or a string, and its closing sign. With the
+# Replaces text after the cursor that a completion already contains: the rest of a word or a string, and its closing characters. With the
 # cursor at ``|`` in ``LL|M(``, the completion ``LLM`` gives ``LLM(``, not ``LLMM(``.
 
 _REST = re.compile(r"\w+")
@@ -180,7 +200,7 @@ _QUOTES = "\"'`"
 
 
 def over_the_rest(found: tuple[Completion, ...], text: str, offset: int) -> tuple[Completion, ...]:
-    """Return the completions, extended to replace the text after the cursor that they already contain."""
+    """Return the completions. If one contains text that already follows the cursor, its span is extended to replace this text."""
     return found if offset >= len(text) else tuple(_over(each, text, offset) for each in found)
 
 
@@ -234,7 +254,7 @@ class Candidate:
     documentation: str = ""
     match: str = ""
     described: Callable[[], tuple[str, str]] | None = None
-    """Returns detail and documentation if they are slow to compute. It is called only for the candidates that are returned."""
+    """Returns the detail and the documentation if they are slow to compute. It is called only for returned candidates."""
 
     @property
     def about(self) -> tuple[str, str]:
@@ -248,7 +268,10 @@ class Candidate:
 
 
 def ranked(candidates: Iterable[Candidate], typed: str, span: Span) -> tuple[Completion, ...]:
-    """Return the candidates that match ``typed`` as completions, best first, at most ``MOST``. Equal matches keep their order."""
+    """Return the candidates that match ``typed`` as completions.
+
+    At most ``MOST`` are returned, best first. Candidates that match equally well keep their order.
+    """
     seen: set[str] = set()
     scored: list[tuple[int, int, Candidate]] = []
     for place, candidate in enumerate(candidates):
@@ -268,7 +291,7 @@ def ranked(candidates: Iterable[Candidate], typed: str, span: Span) -> tuple[Com
 
 
 def _score(typed: str, text: str) -> int | None:
-    """Return how well ``text`` matches ``typed``; 0 is the best match. None if ``text`` does not match."""
+    """Return a score for the match of ``text`` with ``typed``. The best score is 0. Return None if ``text`` does not match."""
     if not typed or text.startswith(typed):
         return 0
     wanted, known = typed.casefold(), text.casefold()
@@ -285,9 +308,9 @@ def _score(typed: str, text: str) -> int | None:
 
 
 def _fuzzy(wanted: str, known: str, starts: set[int]) -> int | None:
-    """Return a score above 3 that grows with the distance between the letters of ``wanted`` in ``known``.
+    """Return a score above 3; it is higher (worse) if the letters of ``wanted`` are further apart in ``known``.
 
-    None if letters are missing, out of order or too far apart, or if the first letter does not begin a part of ``known``.
+    Return None if letters are missing, in the wrong order or too far apart, or if the first does not begin a part of ``known``.
     """
     at = next((start for start in sorted(starts) if known[start] == wanted[0]), -1)
     first = at
@@ -311,13 +334,15 @@ _CLAUSE = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\b")
 class ExprScope:
     """The names that an expression can use. ``names`` maps names to short descriptions; ``fields`` are the extracted fields.
 
-    ``context`` are the keys of the context. ``row``: the expression is evaluated for each extraction.
+    ``context`` are the keys of the context. ``row`` is true if the expression is evaluated for each extraction.
     """
 
     names: Mapping[str, str] = field(factory=dict)
     fields: Mapping[str, Extracted] = field(factory=dict)
     context: Collection[str] = ()
     row: bool = False
+    meta: Collection[str] = META_KEYS
+    """The keys of a review's metadata."""
 
 
 def complete_expr(source: Source, offset: int, known: Known) -> tuple[Completion, ...]:
@@ -337,10 +362,10 @@ def complete_expr(source: Source, offset: int, known: Known) -> tuple[Completion
 
 
 def _keys(text: str, behind: str, variables: Mapping[str, Variable]) -> tuple[int, list[Candidate]] | None:
-    """Return the beginning of an incomplete string in brackets, and candidates for the keys of the value before the brackets.
+    """Return the offset where an incomplete string in brackets begins, and candidates for it: the keys of the value before the brackets.
 
-    None if ``text`` does not end in such a string. A candidate includes the closing quote and the closing bracket unless ``behind``,
-    the text after the cursor, already has them.
+    Return None if ``text`` does not end in such a string. A candidate includes the closing quote and the closing bracket, unless
+    ``behind`` has them. ``behind`` is the text after the cursor.
     """
     open_key = _OPEN_KEY.search(text) if len(text) <= MAX_LENGTH else None
     if open_key is None:
@@ -365,7 +390,7 @@ def _keys(text: str, behind: str, variables: Mapping[str, Variable]) -> tuple[in
 
 
 def _keys_of(expr: Expr, variables: Mapping[str, Variable], clauses: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of the value of ``expr``, which is a variable, one of its items, or a comprehension's variable; () if unknown."""
+    """Return the keys of the value of ``expr``, a variable, an item of one, or a comprehension's variable; () if they are unknown."""
     is_item = isinstance(expr, Subscript)
     if isinstance(expr, Subscript):
         expr = expr.value
@@ -381,7 +406,10 @@ def _keys_of(expr: Expr, variables: Mapping[str, Variable], clauses: Mapping[str
 
 
 def expr_candidates(text: str, scope: ExprScope) -> tuple[int, list[Candidate]] | None:
-    """Return the beginning of the incomplete word at the end of ``text``, and candidates for it; None if nothing is allowed there."""
+    """Return the offset where the incomplete word at the end of ``text`` begins, and candidates for it.
+
+    Return None if nothing is allowed there.
+    """
     if len(text) > MAX_LENGTH or _OPEN_STRING.fullmatch(text):
         return None
     word = _WORD.search(text)
@@ -428,7 +456,7 @@ def _read_as(tongue: Tongue, before: Before, written: str) -> bool:
 def _namespaces(scope: ExprScope) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     if scope.row:
         yield "extraction", [(name, each.type, _about(each)) for name, each in scope.fields.items() if _is_name(name)]
-        yield "meta", [(name, "of the review", "") for name in META_KEYS]
+        yield "meta", [(name, "of the review", "") for name in scope.meta]
     yield "context", [(key, "of the context", "") for key in scope.context if _is_name(key)]
 
 

@@ -12,7 +12,7 @@ from ...documents.json_text import read_json
 from ...documents.json_tree import JsonPath, StringMap
 from ...evaluate.seed.interpreter import META_KEYS
 from ...source import Source, Span
-from ...trees.seed import Extracted, FieldType
+from ...trees.seed import Extracted, FieldType, MetaType
 from ..model import Completion, Known, plain, seed_schemas
 from .place import Candidate, ExprScope, expr_candidates, ranked
 
@@ -29,9 +29,12 @@ _DEEPEST = 60
 
 @frozen
 class JsonCursor:
-    """An incomplete key or value at ``path``. ``begin`` is where it begins: at its quote if it is ``quoted``.
+    """An incomplete key or value at ``path``.
 
-    ``typed`` is its text before the cursor, without the quote. ``document`` is the part of the document before it, with the mark.
+    ``begin`` is the offset of its first character. If the key or value is ``quoted``, this character is its opening quote.
+
+    ``typed`` is its text before the cursor, without the quote. ``document`` is the part of the document up to the cursor, with a mark in
+    place of the incomplete key or value.
     """
 
     kind: Literal["key", "value"]
@@ -43,7 +46,10 @@ class JsonCursor:
 
 
 def json_cursor(text: str, offset: int) -> JsonCursor | None:
-    """Return the incomplete key or value at ``offset``; None if the document is invalid before it, or if nothing is allowed there."""
+    """Return the incomplete key or value at ``offset``.
+
+    Return None if the document before it is invalid, or if nothing is allowed there.
+    """
     opened: list[str] = []
     begin, quoted = -1, False
     for match in _TOKEN.finditer(text, 0, offset):
@@ -79,7 +85,10 @@ _KINDS: tuple[tuple[Literal["key", "value"], str], ...] = (("value", f'"{_MARK}"
 
 
 def _path(document: Any) -> JsonPath | None:
-    """Return the path of the mark, None if it is missing. The mark is in the last element of every object and list around it."""
+    """Return the path of the mark in the document. Return None if it contains no mark.
+
+    In each object or list around the mark, the mark is in the last element, because the document ends at the cursor.
+    """
     path: list[str | int] = []
     value = document
     while True:
@@ -113,7 +122,10 @@ def schemas_at(schema: Mapping[str, Any], document: Any, path: JsonPath) -> list
 
 
 def _plain(part: Mapping[str, Any], schema: Mapping[str, Any], value: Any) -> Iterator[Mapping[str, Any]]:
-    """Resolve the references and choices in a part of a schema. Yield the resulting parts; for a step, only those of its operation."""
+    """Resolve the references and choices in a part of a schema, and yield the resulting parts.
+
+    If ``value`` is a step, only the parts for the step's operation are yielded.
+    """
     described = {key: part[key] for key in ("description",) if key in part}
     if "$ref" in part:
         yield from _plain({**schema["$defs"][part["$ref"].rsplit("/", 1)[1]], **described}, schema, value)
@@ -147,7 +159,10 @@ def complete_seed(source: Source, offset: int, known: Known) -> tuple[Completion
 
 
 def _quoted(candidates: Iterator[Candidate], text: str, offset: int, cursor: JsonCursor) -> Iterator[Candidate]:
-    """Yield the candidates adapted to this place: without a closing quote if one follows the cursor, and with ``: `` after a key."""
+    """Yield the candidates, adapted to this place.
+
+    They have no closing quote if one follows the cursor. After a key, ``: `` is added.
+    """
     is_closed = cursor.quoted and text.startswith('"', offset)
     behind = text[offset + is_closed : offset + 20].lstrip()
     for each in candidates:
@@ -163,7 +178,7 @@ def _quoted(candidates: Iterator[Candidate], text: str, offset: int, cursor: Jso
 
 @frozen(slots=False)
 class _Names:
-    """The names in a seed: ``before`` has those before the cursor, ``whole_document`` those of the document, parsed on demand."""
+    """The names in a seed. ``before`` is the document up to the cursor; ``whole_document`` is parsed on demand."""
 
     source: Source
     before: Mapping[str, Any]
@@ -172,7 +187,7 @@ class _Names:
 
     @cached_property
     def whole_document(self) -> Mapping[str, Any]:
-        """The whole document, including the part after the cursor; ``before`` if the whole document can't be read."""
+        """The complete document, including the part after the cursor. If it can't be parsed, the document ``before`` is used instead."""
         root = read_json(self.source).root
         return root.value if root is not None and isinstance(root.value, dict) else self.before
 
@@ -189,16 +204,42 @@ class _Names:
         """Return the names of the steps in ``document``, with their operations."""
         found = document.get("compute") or document.get("compute_dag")
         steps = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-        return {each["name"]: str(each.get("op", "formula")) for each in steps if isinstance(each.get("name"), str)}
+        written = document.get("reduce")
+        reduced = [each for each in written if isinstance(each, dict)] if isinstance(written, list) else []
+        return {
+            each["name"]: str(each.get("op", kind))
+            for kind, entries in (("reduce", reduced), ("formula", steps))
+            for each in entries
+            if isinstance(each.get("name"), str)
+        }
 
     @property
     def fields(self) -> dict[str, Extracted]:
+        """The fields of an extraction: the declared fields that can be read, and those that ``resolve`` adds."""
+        document = self.before if "resolve" in self.before else self.whole_document
+        entries = document.get("resolve")
+        made = self.extracted
+        for each in entries if isinstance(entries, list) else ():
+            target = each.get("as") if isinstance(each, dict) else None
+            if isinstance(target, str) and target not in made:
+                made[target] = Extracted(target, "text", doc=f"the resolved names of {each.get('field')}")
+        return made
+
+    @property
+    def extracted(self) -> dict[str, Extracted]:
         """The declared fields that can be read."""
         document = self.before if self.before.keys() & {"extract", "extraction_fields"} else self.whole_document
         extract = document.get("extract")
         found = extract.get("fields") if isinstance(extract, dict) else document.get("extraction_fields")
         declared = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
         return {made.name: made for made in map(_extracted, declared) if made is not None}
+
+    @property
+    def meta(self) -> tuple[str, ...]:
+        """The keys of a review's metadata: those that every review has, and the declared keys."""
+        document = self.before if "meta" in self.before else self.whole_document
+        declared = document.get("meta")
+        return (*META_KEYS, *(declared if isinstance(declared, dict) else ()))
 
     @property
     def context(self) -> list[str]:
@@ -219,9 +260,9 @@ class _Names:
 
     @property
     def _above(self) -> dict[str, str]:
-        """The steps above the cursor. The current step is left out, because it can't use itself."""
+        """The steps above the cursor, without the current step, because a step can't use itself."""
         above = self.steps(self.before)
-        if len(self.path) > 1 and self.path[0] in ("compute", "compute_dag"):
+        if len(self.path) > 1 and self.path[0] in ("compute", "compute_dag", "reduce"):
             step = self.before[str(self.path[0])][self.path[1]]
             own = step.get("name") if isinstance(step, dict) else None
             above.pop(own if isinstance(own, str) else "", None)
@@ -272,7 +313,7 @@ def _tests(key: str, names: _Names) -> Iterator[Candidate]:
         yield Candidate(_json(said), "field", declared.type, plain(declared.doc), match=said)
     yield from (Candidate(_json(f"${name}"), "name", "a filter", match=f"${name}") for name in names.filters)
     if key == "where":
-        of_review = (f"meta.{name}" for name in META_KEYS)
+        of_review = (f"meta.{name}" for name in names.meta)
         yield from (Candidate(_json(said), "field", "of the review", match=said) for said in of_review)
         yield from (Candidate(_json(name), "name", op, match=name) for name, op in names.values.items())
         yield from (Candidate(_json(f"context.{key}"), "key", match=f"context.{key}") for key in names.context)
@@ -285,8 +326,9 @@ def _values(cursor: JsonCursor, names: _Names) -> Iterator[Candidate]:
         tested = str(path[-2])
     if any(part in ("where", "extraction") for part in path[-4:-1]):
         yield from _tested(tested if tested not in ("in", "not_in") else str(path[-3]), names)
+    operations = _operations(names, cursor) if path[-1] == "op" else {}
     for schema in schemas_at(names.schema, cursor.document, path):
-        about = plain(schema.get("description", ""))
+        about = plain(operations.get(schema.get("const", ""), schema.get("description", "")))
         for value in (*schema.get("enum", ()), *([schema["const"]] if "const" in schema else ())):
             yield Candidate(json.dumps(value), "value", "", about, match=value if isinstance(value, str) else "")
         if schema.get("type") == "boolean":
@@ -302,14 +344,31 @@ def _values(cursor: JsonCursor, names: _Names) -> Iterator[Candidate]:
     elif path[-1] == "source":
         yield from (Candidate(_json(name), "name", op, match=name) for name, op in names.values.items())
         yield from (Candidate(_json(f"context.{key}"), "key", match=f"context.{key}") for key in names.context)
-    elif path[-1] == "field":
+    elif path[0] == "resolve" and path[-1] == "field":
+        texts = (each for each in names.extracted.values() if each.type in ("text", "list"))
+        yield from (Candidate(_json(each.name), "field", each.type, plain(each.doc), match=each.name) for each in texts)
+    elif path[-1] == "field" or (path[0] == "reduce" and path[-2:-1] == ["from"]):
         for name, declared in names.fields.items():
             said = f"extraction.{name}"
             yield Candidate(_json(said), "field", declared.type, plain(declared.doc), match=said)
+        yield from (
+            Candidate(_json(f"meta.{name}"), "field", "of the review", match=f"meta.{name}") for name in names.meta
+        )
+        if path[0] == "reduce":
+            yield Candidate('"text"', "value", "the text of the review", match="text")
+    elif path[0] == "meta" and len(path) == 2:
+        yield from (Candidate(_json(each), "value", "a type", match=each) for each in get_args(MetaType))
+
+
+def _operations(names: _Names, cursor: JsonCursor) -> dict[str, str]:
+    """Return the descriptions of the operations that a step may have."""
+    steps = schemas_at(names.schema, cursor.document, cursor.path[:-1])
+    consts = ((each.get("properties", {}).get("op", {}).get("const"), each.get("description", "")) for each in steps)
+    return {name: about for name, about in consts if name is not None}
 
 
 def _tested(key: str, names: _Names) -> Iterator[Candidate]:
-    """Yield the values with which the key ``key`` of a ``where`` may be compared."""
+    """Yield the values that a condition may compare with the operand of ``key``, which is a key of a ``where``."""
     if key.startswith("$"):
         yield from (Candidate(word, "value") for word in ("true", "false"))
     declared = names.fields.get(key.removeprefix("extraction."))
@@ -330,11 +389,15 @@ def _in_expression(source: Source, offset: int, cursor: JsonCursor, names: _Name
         step = step[part]
     row = isinstance(step, Mapping) and step.get("op") in ("sum", "max", "min")
     scope = ExprScope(
-        {**names.values, **({} if row else {"extractions": "what was extracted"})}, names.fields, names.context, row
+        {**names.values, **({} if row else {"extractions": "the list of extractions"})},
+        names.fields,
+        names.context,
+        row,
+        names.meta,
     )
     found = expr_candidates(text, scope)
     if found is None and cursor.path[-1] == "when":
-        compared = "0 "  # in a case with a source, a rule begins with a comparison sign
+        compared = "0 "  # in a case with a source, a rule begins with a comparison operator
         found = expr_candidates(compared + text, scope)
         found = (found[0] - len(compared), found[1]) if found is not None and found[0] >= len(compared) else None
     if found is None:

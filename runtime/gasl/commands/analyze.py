@@ -35,7 +35,7 @@ _PART = 800
 
 @frozen
 class _Part:
-    """One part of the state in the prompt: its key, its value, and its name in evidence."""
+    """A part of the state that the prompt shows: its key, its value, and its name in evidence."""
 
     key: str
     name: Any
@@ -45,10 +45,10 @@ class _Part:
 
 @refusing
 async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
-    """Run ANALYZE: return ``{"answer", "rationale", "evidence"}``; ``evidence`` has ids or names of parts (``key[3]``).
+    """Run ANALYZE: return ``{"answer", "rationale", "evidence"}``; ``evidence`` lists the cited parts of the state.
 
-    If an answer cites parts that were not shown, the model is called once more. Citations that are still wrong are dropped, and the
-    status is ``partial``.
+    A part is listed by its id or, if it has none, by its name (``key[3]``). If an answer cites parts that were not shown, the
+    model is called once more. Citations that are still wrong are dropped, and the status is ``partial``.
     """
     key, snapshot = command.key.text, session.state.snapshot()
     if snapshot.kind(key) is None:
@@ -98,7 +98,7 @@ async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
 async def _answer_with_repair(
     asker: Asker, prompt: str, schema: dict[str, Any], known: dict[str, int]
 ) -> tuple[Answer | Unanswered, dict[str, Any] | None, tuple[int, ...], tuple[str, ...]]:
-    """Return the answer (or an ``Unanswered`` in its place), its parsed result, its citations and its errors."""
+    """Return the answer (or an ``Unanswered`` instead), the parsed result, the citations and the errors."""
     try:
         answer, judged = await _ask(asker, prompt, schema, known)
     except Unanswered as unanswered:
@@ -129,7 +129,7 @@ async def _ask(asker: Asker, prompt: str, schema: dict[str, Any], known: dict[st
 
 
 def _excerpt(key: str, snapshot: Snapshot) -> tuple[list[_Part], list[str], str]:
-    """Return the selected parts, their lines, and notes on the omitted data."""
+    """Return the selected parts of the state, their lines in the prompt, and notes on the omitted parts."""
     parts: list[_Part] = []
     lines: list[str] = []
     size = left = 0
@@ -149,7 +149,7 @@ def _excerpt(key: str, snapshot: Snapshot) -> tuple[list[_Part], list[str], str]
 
 
 def _parts(key: str, snapshot: Snapshot, notes: list[str]) -> Iterator[_Part]:
-    """Yield the parts of a key and of the keys declared in it."""
+    """Yield the parts of the state under a key and under the keys declared in it."""
     for declaration in snapshot.declared(key):
         at = declaration.key
         if declaration.type == "LIST":
@@ -169,7 +169,7 @@ def _parts(key: str, snapshot: Snapshot, notes: list[str]) -> Iterator[_Part]:
 
 
 def _positions(key: str, items: Sequence[Any], length: int, snapshot: Snapshot) -> Sequence[Any]:
-    """Return the names of a sample's items in evidence: their own ids, or else ``key[index]``."""
+    """Return the name of each item of a sample in evidence: the item's own id or, without an id, ``key[index]``."""
     own = [own_id(item) for item in items]
     if None not in own:
         return own

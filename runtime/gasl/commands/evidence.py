@@ -1,4 +1,4 @@
-"""The evidence of items: their source in the graph, the rows from which they were derived, the data shown to a model.
+"""The evidence of items: their source in the graph, the rows from which they were derived, or the data shown to a model.
 
 Evidence is computed on access, so the evidence of a million found nodes costs nothing until the nodes are stored.
 """
@@ -11,6 +11,7 @@ from ....adapters.state import Evidence
 from ....lang.evaluate.conditions import identity
 from ...excerpts import clipped
 from ..records import Value
+from ..relation import FoundRows
 
 # The kind of a graph item, inferred from its fields. See ``docs/design/gasl.md#items``.
 
@@ -20,7 +21,7 @@ ItemKind = Literal["node", "edge", "path", "subgraph"]
 def item_kind(item: Any) -> ItemKind | None:
     """Return whether an object is a node, an edge, a path or a subgraph; None for any other object.
 
-    A node may have attributes ``source`` and ``target``, and an edge may have an attribute ``id``, so the first field decides.
+    The first field decides, because a node may have attributes ``source`` and ``target``, and an edge may have an attribute ``id``.
     """
     if not isinstance(item, dict):
         return None
@@ -34,38 +35,44 @@ def item_kind(item: Any) -> ItemKind | None:
 
 
 def is_node_id(value: Any) -> TypeGuard[NodeId]:
-    """Return whether a value can be the id of a node: a text or an integer."""
+    """Return whether a value can be the id of a node: a string or an integer."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 MOST = 64
-"""Maximum pieces of evidence per derived item, and ids per piece. ``more`` in the last piece counts what is omitted."""
+"""Maximum number of pieces of evidence per derived item, and of ids per piece. ``more`` in the last piece counts the rest."""
 
 _LOOKED_AT = 1_000
-"""Maximum number of items whose evidence is read for one item that represents many items."""
+"""If one item represents many items, the evidence of at most this many of them is read."""
+_EXPECTED = 600
+"""Number of items whose evidence a record reads, or somewhat more."""
 _DEEPEST = 32
 """Maximum nesting depth of lazy evidence."""
 _SNIPPET = 240
 _SOURCES = ("source_id", "doc_id", "file_path")
 _SEPARATOR = "<SEP>"
-"""Separator of several sources in one text, as in GraphRAG-style graphs."""
+"""Separator between several sources in one string, as GraphRAG tools write it."""
 
 Pieces = Sequence[Evidence]
 Chunks = Callable[[str], str | None]
 
 
 class Lazy(Sequence[Pieces]):
-    """Evidence by index that is computed on each access.
+    """A sequence of evidence, which is computed on each access.
 
-    ``depth`` is the number of nested lazy sequences that an access passes through.
+    ``depth`` is the number of nested lazy sequences that an access passes through. ``counts`` returns the number of pieces at an
+    index without computing them; it is None if this number is unknown, or if a piece may name a source. If ``is_own``, each element
+    has one piece, and the pieces differ.
     """
 
-    __slots__ = ("_length", "_make", "depth")
+    __slots__ = ("_length", "_make", "counts", "depth", "is_own")
 
     def __init__(self, length: int, make: Callable[[int], Pieces], depth: int = 1) -> None:
         self._length = length
         self._make = make
         self.depth = depth
+        self.counts: Callable[[int], int] | None = None
+        self.is_own = False
 
     def __len__(self) -> int:
         return self._length
@@ -87,15 +94,19 @@ class Lazy(Sequence[Pieces]):
 
 def graph_evidence(items: Sequence[Any], chunks: Chunks) -> Lazy:
     """Return the evidence of graph items: their ids, the sources named in the graph, and a snippet."""
-    return Lazy(len(items), lambda index: (graph_piece(items[index], chunks),))
+    made = Lazy(len(items), lambda index: (graph_piece(items[index], chunks),))
+    possible = items.possible_fields() if isinstance(items, FoundRows) else None
+    if possible is not None and possible.isdisjoint(_SOURCES):
+        made.counts, made.is_own = (lambda index: 1), True
+    return made
 
 
 def graph_piece(item: Mapping[str, Any], chunks: Chunks) -> Evidence:
     """Return the provenance of a node, an edge, a path or a subgraph.
 
-    ``source_id``, ``doc_id`` and ``file_path`` are lists; a text with several values is split. ``snippet`` has at most 240
-    characters. It comes from the first chunk that ``chunks`` finds, around the item's name if the name occurs there, or else from
-    the item's description.
+    ``source_id``, ``doc_id`` and ``file_path`` are lists; a string with several values is split. ``snippet`` has at most 240
+    characters. It is taken from the first chunk that ``chunks`` finds, around the item's name if the name occurs in the chunk.
+    Without a chunk, it is taken from the item's description.
     """
     piece: dict[str, Any] = {"kind": "graph"}
     nodes, edges, parts = _inside(item)
@@ -116,7 +127,10 @@ def graph_piece(item: Mapping[str, Any], chunks: Chunks) -> Evidence:
 
 
 def _inside(item: Mapping[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return the node ids, the edges, and the objects that may name sources: the item, and at most ``MOST`` nodes and edges each."""
+    """Return an item's node ids, its edges, and the objects that may name sources.
+
+    These objects are the item itself, and at most ``MOST`` nodes and ``MOST`` edges.
+    """
     kind = item_kind(item)
     if kind == "node":
         return [item["id"]], [], [item]
@@ -159,8 +173,20 @@ def _snippet(item: Mapping[str, Any], sources: Iterable[str], chunks: Chunks) ->
     return clipped(description, _SNIPPET) if isinstance(description, str) else ""
 
 
+def chosen(positions: Sequence[int], indices: Sequence[int]) -> Sequence[int]:
+    """Return the positions at ``indices``; positions and indices may be arrays."""
+    if isinstance(indices, range) and indices == range(len(positions)):
+        return positions
+    if hasattr(positions, "dtype") and hasattr(indices, "dtype"):
+        return positions[indices]  # type: ignore[call-overload,no-any-return]  # two arrays
+    return [positions[at] for at in indices]
+
+
 class _SelectedEvidence(Lazy):
-    """The evidence of selected items of a value. A selection from a selection refers to the original value, to limit the depth."""
+    """The evidence of the items that were selected from a value.
+
+    To limit the depth, a selection from a selection refers directly to the original value.
+    """
 
     __slots__ = ("indices", "value")
 
@@ -170,10 +196,13 @@ class _SelectedEvidence(Lazy):
     def __init__(self, value: Value, indices: Sequence[int]) -> None:
         inner = value.evidence
         if isinstance(inner, _SelectedEvidence):
-            value, indices = inner.value, [inner.indices[at] for at in indices]
-        super().__init__(len(indices), lambda at: value.evidence_at(indices[at]), _depth([value]) + 1)
+            value, indices = inner.value, chosen(inner.indices, indices)
+        super().__init__(len(indices), lambda at: value.evidence_at(int(indices[at])), _depth([value]) + 1)
         self.value = value
         self.indices = indices
+        counts = _counts(value)
+        if counts is not None:
+            self.counts = lambda at: counts(int(indices[at]))
 
 
 class _CombinedEvidence(Lazy):
@@ -203,30 +232,115 @@ def _depth(values: Iterable[Value]) -> int:
     return max((getattr(value.evidence, "depth", 0) for value in values), default=0)
 
 
+def _counts(value: Value) -> Callable[[int], int] | None:
+    """Return ``Lazy.counts`` of the evidence of a value."""
+    return value.evidence.counts if isinstance(value.evidence, Lazy) else None
+
+
 def picked(value: Value, indices: Sequence[int]) -> Lazy:
     """Return the evidence of the items at ``indices``, in that order."""
     return _SelectedEvidence(value, indices)
 
 
 def derived(length: int, make: Callable[[int], Pieces], values: Iterable[Value]) -> Lazy:
-    """Return evidence that ``make`` computes from the evidence of ``values``, lazily per row, or at once if nested too deep."""
+    """Return evidence that ``make`` computes from the evidence of ``values``, lazily for each row, or immediately if nested too deep."""
     return _CombinedEvidence(length, make, values)
 
 
-def gathered(groups: Sequence[Sequence[tuple[Value, int]]]) -> Lazy:
-    """Return, for each row, the combined evidence of the items (value and index) from which the row was made."""
+def grouped(value: Value, members: Sequence[Sequence[int]], sizes: Sequence[int] | None = None) -> Lazy:
+    """Return the evidence of rows that were made from items of ``value``.
+
+    ``members`` has the positions of each row's items, ``sizes`` their number.
+    """
 
     def make(at: int) -> Pieces:
-        members = groups[at]
-        return united(Lazy(len(members), lambda member: members[member][0].evidence_at(members[member][1])))
+        positions = members[at]
+        return united(Lazy(len(positions), lambda member: value.evidence_at(int(positions[member]))))
 
-    values = {id(value): value for members in groups for value, _ in members}
-    return _CombinedEvidence(len(groups), make, values.values())
+    made = _CombinedEvidence(len(members), make, [value])
+    if sizes is not None and isinstance(value.evidence, Lazy) and value.evidence.is_own:
+        made.counts = lambda at: min(sizes[at], MOST)
+    return made
+
+
+def first_members(members: Sequence[Sequence[int]]) -> list[int]:
+    """Return the positions of the items whose evidence a record counts: of the first groups, the first items of each."""
+    found: list[int] = []
+    for at in range(len(members)):
+        if len(found) >= _EXPECTED:
+            break
+        found += map(int, members[at][:MOST])
+    return found
 
 
 def one(value: Value, length: int) -> Lazy:
     """Return the evidence of a single result that was made from all ``length`` items of ``value``."""
-    return _CombinedEvidence(1, lambda _: united(Lazy(length, value.evidence_at)), [value])
+    made = _CombinedEvidence(1, lambda _: united(Lazy(length, value.evidence_at)), [value])
+    if isinstance(value.evidence, Lazy) and value.evidence.is_own:
+        made.counts = lambda at: min(length, MOST)
+    return made
+
+
+def computed_piece(label: str, columns: Mapping[str, str], over: int) -> Evidence:
+    """Return the piece of evidence that all rows of one command share. It says how their computed columns were made.
+
+    ``columns`` maps each column to the text of its value, ``over`` is the number of items from which they were computed, and
+    ``label`` is the number of the command ("3", or "3.1" for a nested command).
+    """
+    return {
+        "kind": "computed",
+        "step": int(label) if label.isdigit() else label,
+        "columns": dict(columns),
+        "over": over,
+    }
+
+
+def with_shared(
+    evidence: Lazy, piece: Evidence, values: Iterable[Value], over: Callable[[int], int] | None = None
+) -> Lazy:
+    """Return the evidence with ``piece`` added to the pieces of each row: at the end, or before a last piece that counts omitted pieces.
+
+    ``over`` returns the number of items from which a row was computed; if ``over`` is None, the number in ``piece`` is used.
+    """
+
+    def make(at: int) -> Pieces:
+        pieces = bounded(evidence[at], MOST - 1)
+        own = piece if over is None else {**piece, "over": over(at)}
+        if pieces and "more" in pieces[-1]:
+            return [*pieces[:-1], own, pieces[-1]]
+        return [*pieces, own]
+
+    made, counts = derived(len(evidence), make, values), evidence.counts
+    if counts is not None and piece.get("kind") == "computed":  # such a piece names no source
+        made.counts = lambda at: min(counts(at), MOST - 1) + 1
+    return made
+
+
+def narrowed(value: Value, indices: Sequence[int], sources: Sequence[Any], chunks: Chunks) -> Lazy:
+    """Return the evidence of the items at ``indices``, each narrowed to one source: the string at the same index in ``sources``.
+
+    Evidence that does not name this source is not changed. The snippet is from the chunk of this source; if this chunk has no text,
+    a snippet from another chunk is omitted.
+    """
+
+    def of_source(piece: Evidence, source: Any) -> Evidence:
+        listed = piece.get("source_id") or ()
+        if source not in listed and not (len(listed) == MOST and isinstance(source, str)):
+            return piece
+        made = {**piece, "source_id": [source]}
+        nodes = piece.get("nodes") or []
+        name = str(nodes[0]) if len(nodes) == 1 else ""
+        if text := chunks(source):
+            made["snippet"] = clipped(text, _SNIPPET, around=name)
+        elif any(chunks(other) for other in listed if other != source):
+            made.pop("snippet", None)
+        return made
+
+    def make(at: int) -> Pieces:
+        source = str(sources[at]) if is_node_id(sources[at]) else sources[at]
+        return [of_source(piece, source) for piece in value.evidence_at(indices[at])]
+
+    return derived(len(indices), make, [value])
 
 
 def bounded(pieces: Pieces, most: int) -> Pieces:

@@ -1,38 +1,48 @@
-"""FIND, WALK, SUBGRAPH, CONNECT and MEASURE: return parts of the graph with their sources. No model calls."""
+"""FIND nodes and edges, WALK, SUBGRAPH and CONNECT: return parts of the graph with their sources. No model calls."""
 
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
 from ....adapters.graph import Caps, GraphResult, NodeId, Stoppable
-from ....lang.diagnostic import nearest
 from ....lang.trees.conditions import Condition
-from ....lang.trees.gasl import Connect, Find, FindPaths, Measure, Name, Subgraph, Walk
+from ....lang.trees.gasl import Connect, Find, Name, Subgraph, Walk
 from ..records import ExecutionResult, Session, Value
-from .bindings import Refused, bound, node_ids, refusing, rows_of
-from .evidence import graph_evidence
+from ..relation import FoundRows
+from .bindings import Rows, bound, bound_command, fixed, node_ids, refusing, rows_of, threaded
+from .caps import caps_message
+from .evidence import graph_evidence, picked
+from .row_commands import first_of_groups
 from .suggestions import known_of_graph, near
 
-_CAPS = {
-    "max_path_length": "max_path_length ({0.max_path_length})",
-    "max_results": "max_results ({0.max_results:,})",
-    "max_paths": "max_paths ({0.max_paths:,})",
-    "timeout_s": "timeout_s ({0.timeout_s:g} s)",
-}
+_OF_ROWS = {"max_results": "max_rows"}
+"""FIND passes ``max_rows`` to the engine as ``max_results``, so a cap that the engine reports is renamed."""
 
 
 @refusing
 async def run_find(command: Find, session: Session) -> ExecutionResult:
     """Find nodes or edges. Raises ``Unbound``, ``ConditionError``, ``AdapterError``."""
-    where = bound(command.where, session)
+    command = bound_command(command, session)
+    where = command.where
     search = session.graph.nodes if command.kind == "nodes" else session.graph.edges
+    limit, caps = fixed(command.limit), session.caps
+    most = None if command.per else limit
+    rows_caps = attrs.evolve(caps, max_results=caps.max_rows)
     answer = await searched(
-        lambda caps: search(where, order=command.order, limit=command.limit, caps=caps), session.caps
+        lambda caps: search(where, order=command.order, limit=most, caps=caps), rows_caps, columns=True
     )
-    result = of_graph(answer, session, session.caps)
+    answer = attrs.evolve(answer, caps_hit=tuple(_OF_ROWS.get(cap, cap) for cap in answer.caps_hit))
+    result = of_graph(answer, session, caps, graph_items=command.kind)
+    if command.per and result.value is not None and limit is not None:
+        rows = Rows(command.into.text, result.value, result.value.held)
+        per = await threaded(first_of_groups, rows, range(len(rows)), limit, command.per, session, of_graph=True)
+        kept = Value(rows.taken(per), picked(rows.value, per), graph_items=command.kind)
+        result = attrs.evolve(result, value=kept, count=kept.count, summary={"count": kept.count})
+        if not kept.count and result.status == "success":
+            result = attrs.evolve(result, status="empty")
     if result.status != "empty" or command.limit == 0:
         return result
     if where is None:
@@ -41,103 +51,12 @@ async def run_find(command: Find, session: Session) -> ExecutionResult:
     return attrs.evolve(result, message=f"no {command.kind[:-1]} satisfies the condition", hint=hint)
 
 
-@refusing
-async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResult:
-    """Find paths of at most MAXLEN edges; MAXLEN can't exceed the host's ceiling.
-
-    SHORTEST is bounded only by MAXLEN, or by ``max_path_length`` if the plan has SET this cap, because SHORTEST does not enumerate
-    the simple paths of each length.
-    """
-    start, end = path_ends(command.start, session), path_ends(command.end, session)
-    via, where = bound(command.via, session), bound(command.where, session)
-    caps, above, length = session.caps, False, command.max_length
-    if command.shortest:
-        length = shortest_bound(command, session)
-    elif command.max_length is not None:
-        ceiling = session.ceiling.max_path_length
-        above = command.max_length > ceiling
-        length = min(command.max_length, ceiling)
-        caps = attrs.evolve(caps, max_path_length=length)
-    answer = await searched(
-        lambda caps: session.graph.paths(
-            start,
-            end,
-            via=via,
-            where=where,
-            shortest=command.shortest,
-            limit=command.limit,
-            max_length=length,
-            caps=caps,
-        ),
-        caps,
-    )
-    if "MAXLEN" in answer.caps_hit:
-        return _bounded(of_graph(answer, session, caps), command, caps)
-    if above and "max_path_length" not in answer.caps_hit:
-        answer = attrs.evolve(answer, caps_hit=(*answer.caps_hit, "max_path_length"))
-    result = of_graph(answer, session, caps)
-    if above:
-        told = f"MAXLEN {command.max_length} is above the host's ceiling of {caps.max_path_length}"
-        return attrs.evolve(result, message=told, hint="")
-    if result.status != "empty" or command.limit == 0:
-        if "max_path_length" in answer.caps_hit and not answer.items:
-            told = f"no path of at most {caps.max_path_length} edges was found, but a longer one exists"
-            return attrs.evolve(result, message=told, hint=_LONGER)
-        return result
-    for side, ids in ((command.start, start), (command.end, end)):
-        if isinstance(side, Name) and not ids:
-            return attrs.evolve(result, message=f"no path was found: {side.text} is empty")
-    if unknown := await unknown_nodes(
-        [node_id for ids in (start, end) if isinstance(ids, list) for node_id in ids], session
-    ):
-        return attrs.evolve(result, message="no path was found", hint=unknown)
-    ends = [each for each in (start, end) if not isinstance(each, list)]
-    hints = [await near_in_graph(ends, "nodes", session), await near_in_graph([via, where], "paths", session)]
-    message = f"no path of at most {caps.max_path_length} edges was found"
-    if command.shortest and length is None:
-        message = "no path of any length was found"
-    elif command.max_length is not None and not command.shortest:
-        hints.append("a larger MAXLEN may find paths")
-    elif command.where is None:
-        message = "no path of any length was found"
-    return attrs.evolve(result, message=message, hint="; ".join(filter(None, hints)))
-
-
-_LONGER = "write MAXLEN with a larger number, SHORTEST for the shortest paths of any length, or SET adapter.caps.max_path_length higher"
-
-
-def shortest_bound(command: FindPaths, session: Session) -> int | None:
-    """Return the maximum length of the shortest paths; None for no limit."""
-    if command.max_length is None and "max_path_length" in session.chosen:
-        return session.caps.max_path_length
-    return command.max_length
-
-
-def _bounded(result: ExecutionResult, command: FindPaths, caps: Caps) -> ExecutionResult:
-    """Return the result; if a limit may have hidden shortest paths, add a message and a hint."""
-    if command.max_length is not None:
-        which, hit = f"MAXLEN ({command.max_length:,})", "MAXLEN"
-        hint = "write a larger MAXLEN, or omit it: SHORTEST needs no limit"
-    else:
-        which, hit = f"max_path_length ({caps.max_path_length:,})", "max_path_length"
-        hint = "SET adapter.caps.max_path_length higher, or omit that SET: SHORTEST needs no limit"
-    caps_hit = tuple(hit if name == "MAXLEN" else name for name in result.caps_hit)
-    said = (
-        f"cut short by {which}; longer paths exist"
-        if result.count
-        else f"no path was found: cut short by {which}; a longer path exists"
-    )
-    more = [name for name in caps_hit if name != hit]
-    message = f"{said}; {caps_message(more, caps)}" if more else said
-    return attrs.evolve(result, caps_hit=caps_hit, message=message, hint=hint)
-
-
 _CHECKED = 20
 """Maximum number of ids that are looked up in the graph if a search from these ids found nothing."""
 
 
 async def unknown_nodes(ids: Sequence[NodeId], session: Session) -> str:
-    """Return a message about the first ids without a node, with nodes whose name matches; "" if all nodes exist."""
+    """Return a message about the first ids without a node, and about nodes with these ids as names; "" if all nodes exist."""
 
     def look() -> str:
         hints = []
@@ -152,21 +71,24 @@ async def unknown_nodes(ids: Sequence[NodeId], session: Session) -> str:
     return await asyncio.to_thread(look)
 
 
-def path_ends(side: Name | Condition | None, session: Session) -> list[NodeId] | Condition | None:
-    """Return the start or end nodes of paths: the node ids of a variable, or a condition; None for any node."""
-    return node_ids(rows_of(side, session)) if isinstance(side, Name) else bound(side, session)
+async def searched(search: Callable[[Caps], GraphResult], caps: Caps, *, columns: bool = False) -> GraphResult:
+    """Run a search of the graph in a thread and build the items there, so that the event loop can handle interrupts.
 
-
-async def searched(search: Callable[[Caps], GraphResult], caps: Caps) -> GraphResult:
-    """Run a search of the graph in a thread and build its items there, so that the event loop can handle interrupts.
-
-    An engine may return lazy items, but a variable holds plain lists. If the caller is cancelled, the search is stopped; otherwise
-    its thread would keep the processor busy and delay the closing of the event loop.
+    An engine may return lazy items; they are converted to a plain list. With ``columns``, the items in the result are positions
+    in the engine's columns, if the engine has columns. If the caller is cancelled, the search is stopped; otherwise its thread
+    would keep the processor busy and delay the closing of the event loop. No search returns more than ``max_rows`` items.
     """
     ended = threading.Event()
+    fewer = caps.max_rows < caps.max_results
+    if fewer:
+        caps = attrs.evolve(caps, max_results=caps.max_rows)
 
     def run() -> GraphResult:
         found = search(Stoppable(**attrs.asdict(caps), ended=ended.is_set))
+        if fewer:
+            found = attrs.evolve(found, caps_hit=tuple(_OF_ROWS.get(cap, cap) for cap in found.caps_hit))
+        if columns and found.columnar is not None and (positions := found.columnar()) is not None:
+            return attrs.evolve(found, items=FoundRows(positions))
         return found if type(found.items) is list else attrs.evolve(found, items=list(found.items))
 
     try:
@@ -175,14 +97,24 @@ async def searched(search: Callable[[Caps], GraphResult], caps: Caps) -> GraphRe
         ended.set()
 
 
-def of_graph(found: GraphResult, session: Session, caps: Caps, value: Any = None) -> ExecutionResult:
-    """Return the found graph items (or ``value``, which was made from these items) as a result with their evidence."""
-    items = list(found.items) if not isinstance(found.items, list) else found.items
+def of_graph(
+    found: GraphResult,
+    session: Session,
+    caps: Caps,
+    value: Any = None,
+    *,
+    graph_items: Literal["", "nodes", "edges", "paths"] = "",
+) -> ExecutionResult:
+    """Return a result with the found graph items (or with ``value``, which was made from these items) and their evidence.
+
+    ``graph_items`` is the kind of the items if they are complete nodes, edges or paths.
+    """
+    items = found.items if isinstance(found.items, list | FoundRows) else list(found.items)
     evidence = graph_evidence(items, session.chunks)
     count = len(items)
     return ExecutionResult(
-        "partial" if found.caps_hit else "success" if items else "empty",
-        Value(items if value is None else value, evidence),
+        "partial" if found.caps_hit else "success" if count else "empty",
+        Value(items if value is None else value, evidence, graph_items=graph_items),
         count,
         {"count": count},
         caps_hit=tuple(found.caps_hit),
@@ -192,16 +124,8 @@ def of_graph(found: GraphResult, session: Session, caps: Caps, value: Any = None
     )
 
 
-def caps_message(hit: Sequence[str], caps: Caps) -> str:
-    """Return a message that names the caps that cut a result short; "" for no caps."""
-    if not hit:
-        return ""
-    named = [_CAPS[name].format(caps) if name in _CAPS else name for name in hit]
-    return f"cut short by {' and '.join(named)}; there may be more"
-
-
 async def near_in_graph(conditions: Sequence[Condition | None], kind: str, session: Session) -> str:
-    """Return hints for unknown names and values in the conditions, which suggest similar ones from the graph; "" without hints."""
+    """Return hints about unknown names and values in the conditions, with similar ones from the graph; "" without hints."""
 
     def look() -> str:
         known = known_of_graph(session.graph, kind)
@@ -210,19 +134,23 @@ async def near_in_graph(conditions: Sequence[Condition | None], kind: str, sessi
     return await asyncio.to_thread(look) if any(condition is not None for condition in conditions) else ""
 
 
-# WALK, SUBGRAPH, CONNECT and MEASURE: neighbourhood, subgraph, connections and measures of a set of nodes.
+# WALK, SUBGRAPH and CONNECT: neighbourhood, subgraph and connections of a set of nodes.
 
 
 @refusing
 async def run_walk(command: Walk, session: Session) -> ExecutionResult:
-    """Run WALK; DEPTH defaults to 1 and DIRECTION to out, as in the graph port."""
-    starts, via = _nodes(command.source, session), bound(command.via, session)
-    depth, direction = command.depth if command.depth is not None else 1, command.direction or "out"
+    """Run WALK; the default of DEPTH is 1, and that of DIRECTION is out, as in the graph port."""
+    command = bound_command(command, session)
+    starts, via, given = nodes_of(command.source, session), command.via, fixed(command.depth)
+    depth, direction = 1 if given is None else given, command.direction or "out"
     caps = session.caps
     answer = await searched(
-        lambda caps: session.graph.walk(starts, via=via, depth=depth, direction=direction, caps=caps), caps
+        lambda caps: session.graph.walk(
+            starts, via=via, depth=depth, direction=direction, trace=command.trace, caps=caps
+        ),
+        caps,
     )
-    result = of_graph(answer, session, caps)
+    result = of_graph(answer, session, caps, graph_items="nodes")
     if result.status != "empty":
         return result
     if not starts:
@@ -236,7 +164,7 @@ async def run_walk(command: Walk, session: Session) -> ExecutionResult:
 @refusing
 async def run_subgraph(command: Subgraph, session: Session) -> ExecutionResult:
     """Run SUBGRAPH: the value is one object ``{"nodes", "edges"}``; the count is the number of nodes."""
-    centers, caps = _nodes(command.source, session), session.caps
+    centers, caps = nodes_of(command.source, session), session.caps
     answer = await searched(lambda caps: session.graph.subgraph(centers, command.radius, caps=caps), caps)
     item = answer.items[0] if answer.items else {"nodes": [], "edges": []}
     nodes, edges = len(item["nodes"]), len(item["edges"])
@@ -252,11 +180,11 @@ async def run_subgraph(command: Subgraph, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_connect(command: Connect, session: Session) -> ExecutionResult:
-    """Run CONNECT: find the edges between two sets, in either direction."""
-    left, right = _nodes(command.left, session), _nodes(command.right, session)
+    """Run CONNECT: find the edges between two sets of nodes, in either direction."""
+    left, right = nodes_of(command.left, session), nodes_of(command.right, session)
     via, caps = bound(command.via, session), session.caps
     answer = await searched(lambda caps: session.graph.connect(left, right, via=via, caps=caps), caps)
-    result = of_graph(answer, session, caps)
+    result = of_graph(answer, session, caps, graph_items="edges")
     if result.status != "empty":
         return result
     for side, ids in ((command.left, left), (command.right, right)):
@@ -266,33 +194,14 @@ async def run_connect(command: Connect, session: Session) -> ExecutionResult:
     return attrs.evolve(result, message=f"no edge joins {command.left.text} and {command.right.text}", hint=hint)
 
 
-@refusing
-async def run_measure(command: Measure, session: Session) -> ExecutionResult:
-    """Run MEASURE: return ``{"id", algorithm: value}`` for each node, in the order of the graph's nodes."""
-    known = session.graph.measures
-    if command.algorithm not in known:
-        like = nearest(command.algorithm, known)
-        hint = f"did you mean {like}?" if like else f"available: {', '.join(known)}"
-        raise Refused("error", f"unknown algorithm {command.algorithm}", hint)
-    among = None if command.source is None else _nodes(command.source, session)
-    caps = session.caps
-    answer = await searched(lambda caps: session.graph.measure(command.algorithm, among, caps=caps), caps)
-    result = of_graph(answer, session, caps)
-    if result.status == "empty":
-        whose = "the graph" if command.source is None else command.source.text
-        return attrs.evolve(result, message=f"{whose} has no nodes to measure")
-    return result
-
-
-def _nodes(name: Name, session: Session) -> list[NodeId]:
+def nodes_of(name: Name, session: Session) -> list[NodeId]:
+    """Return the ids of the nodes that a variable refers to."""
     return node_ids(rows_of(name, session))
 
 
 RUNNERS = {
     Find: run_find,
-    FindPaths: run_find_paths,
     Walk: run_walk,
     Subgraph: run_subgraph,
     Connect: run_connect,
-    Measure: run_measure,
 }

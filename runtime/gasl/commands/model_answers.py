@@ -12,7 +12,7 @@ from ....lang.trees.gasl import Column
 _LONGEST = 1_000_000
 """Maximum characters of an answer that are read."""
 _KEYS = ("rows", "answer", "rationale", "evidence")
-"""An answer has at least one of these keys; objects without these keys are regarded as examples."""
+"""An answer has at least one of these keys. An object without any of them is regarded as an example, not as the answer."""
 _MOST_ROWS = 1_000
 """Maximum number of rows per batch; a batch has at most 20 items."""
 _MOST_FAULTS = 100
@@ -29,7 +29,7 @@ class Row:
 
 @frozen
 class Fault:
-    """An error in row number ``row`` (from 1), or in the whole answer (``row`` is None), with the cited items.
+    """An error in row number ``row`` (from 1), or in the complete answer (``row`` is None), with the cited items.
 
     ``rows`` is the number of rows that were dropped because of the error.
     """
@@ -45,7 +45,7 @@ class Fault:
 
 @frozen
 class Judged:
-    """The valid rows and the errors of an answer. ``usable``: the answer as a whole could be read."""
+    """The valid rows and the errors of an answer. ``usable`` is true if the answer could be read."""
 
     rows: tuple[Row, ...]
     faults: tuple[Fault, ...]
@@ -170,7 +170,7 @@ def _is(value: Any, column: Column) -> bool:
 
 
 def _unkeepable(value: Any, name: str) -> str:
-    """Return why the state can't store ``value`` (integer over 64 bits, infinite float, lone surrogate ...); "" if it can."""
+    """Return the reason why the state can't store ``value`` (integer over 64 bits, infinity, lone surrogate ...), or ""."""
     level: list[Any] = [value]
     while level:
         following: list[Any] = []
@@ -194,7 +194,7 @@ def _unkeepable(value: Any, name: str) -> str:
 def analysis(text: str, known: Mapping[str, int]) -> tuple[dict[str, Any] | None, tuple[int, ...], tuple[str, ...]]:
     """Return ANALYZE's answer (None if it is invalid), the cited indices, and the errors.
 
-    An answer that also cites parts that were not shown is still valid; the errors include the wrong citations.
+    An answer remains valid if it also cites parts that were not shown; the errors include these wrong citations.
     """
     value = _value(text)
     if isinstance(value, Fault):

@@ -1,4 +1,4 @@
-"""The model calls of a command: many prompts, limited concurrency, metering, and a stop after failures that would repeat."""
+"""The model calls of a command: many prompts, limited concurrency, counted usage, and a stop after a permanent failure."""
 
 import asyncio
 import re
@@ -27,8 +27,8 @@ MOST_RECALLED = 10_000
 class Answer:
     """A complete answer and its origin, which becomes evidence.
 
-    ``repaired``: a lower layer has already requested a repair, even if the repair failed. ``free``: the answer comes from a cache or
-    from the previous run.
+    ``repaired`` is true if a lower layer has already requested a repair, even if the repair failed. ``free`` is true if the answer comes
+    from a cache or from the previous run.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Answer:
 
 
 class Unanswered(Exception):
-    """Raised without a usable answer. ``answer`` is the answer that a lower layer rejected, if any; some of its rows may be valid."""
+    """Raised if there is no usable answer. ``answer`` is the answer that a lower layer rejected, if any; some of its rows may be valid."""
 
     def __init__(self, failed: Failed, answer: Answer | None = None) -> None:
         super().__init__(failed.message)
@@ -59,8 +59,8 @@ class Unanswered(Exception):
 class _RecordingClient:
     """A client that saves the completion for the meter and the evidence, because a ``Caller`` returns only the text.
 
-    ``recalled`` answers the first request instead of a model call. The inner client records this answer like any other answer,
-    because a replay has only the recorded answers.
+    If ``recalled`` is given, it is the answer to the first request, and no model is called for this request. The inner client records this
+    answer like any other answer, because a replay has only the recorded answers.
     """
 
     inner: LLM
@@ -96,7 +96,7 @@ class _RecordingClient:
 class Asker:
     """Calls the plan's model for one command. ``spent`` and ``cached`` (answers from a cache) have the totals.
 
-    The temperature is 0 unless it was SET, so that the same question has the same answer as far as the model allows.
+    The temperature is 0 unless it was SET, so that the same question gets the same answer if the model is deterministic.
     """
 
     session: Session
@@ -149,7 +149,7 @@ class Asker:
         return answer
 
     def settle(self, whole: bool) -> None:
-        """Save the answers for the next run of the same command if items are still open (not ``whole``); else delete them."""
+        """If items are still open (not ``whole``), save the answers for the next run of the same command; else delete them."""
         for key, answer in self._answers.items():
             if whole:
                 self.session.recalled.pop(key, None)
@@ -166,7 +166,7 @@ class Asker:
         )  # fmt: skip
 
     def retried(self, reason: str, item: int | None = None) -> None:
-        """Emit the event that a question is asked again."""
+        """Emit an event: a request is repeated."""
         if self.session.events:
             self.session.events.emit(CallRetried(self.session.label, "repair", 2, reason, item))
 
@@ -186,7 +186,7 @@ class Asker:
         self.cached += noted.cached if noted is not None else 0
 
     async def each(self, count: int, work: Callable[[int], Awaitable[None]]) -> None:
-        """Run ``work(0)`` to ``work(count - 1)``, at most ``max_concurrency`` at once. A cancellation ends all of them."""
+        """Run ``work(0)`` to ``work(count - 1)``, at most ``max_concurrency`` at once. A cancellation ends all running calls."""
         indices = iter(range(count))
 
         async def worker() -> None:
@@ -271,7 +271,7 @@ def process_schema(columns: Sequence[Column], references: Sequence[str], *, cite
 def build_classify_prompt(data_excerpt: str, instruction: str, labels: Sequence[str]) -> str:
     """Return the prompt for one item, which is a line of JSON; the answer is one of the labels.
 
-    The prompt ends directly before the answer, because further sentences mislead a small model. The item needs no fence, because a
+    Nothing follows the place of the answer, because further sentences mislead a small model. The item needs no fence, because a
     line of JSON has no line breaks and its strings end at their own quotes.
     """
     listed = ", ".join(labels)
@@ -279,7 +279,7 @@ def build_classify_prompt(data_excerpt: str, instruction: str, labels: Sequence[
 
 
 def build_analyze_prompt(state_excerpt: str, instruction: str, *, first: str = "i1") -> str:
-    """Return the prompt for a bounded excerpt of the state. Each line has the reference of a part and the part."""
+    """Return the prompt for a bounded excerpt of the state. Each line of the excerpt is a reference, followed by a part of the state."""
     return "\n\n".join(
         [
             f"Answer the task from the parts of the state below.\n\nTask: {instruction}",
@@ -303,7 +303,10 @@ def build_repair_prompt(prompt: str, answer: str, faults: Sequence[str]) -> str:
     """Return the repair prompt: the question, the beginning of the answer, and its errors."""
     shown = answer if len(answer) <= _SHOWN else f"{answer[:_SHOWN]}…"
     listed = "\n".join(f"- {fault}" for fault in faults[:_FAULTS])
-    return f"{prompt}\n\nYour last answer was:\n{fenced(shown)}\n\nThat can't be used:\n{listed}\nAnswer again, with all of it put right."
+    return (
+        f"{prompt}\n\nYour last answer was:\n{fenced(shown)}\n\n"
+        f"It can't be used:\n{listed}\nWrite the complete answer again, with these errors fixed."
+    )
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -321,22 +324,22 @@ _LONGEST_ID = 200
 class PromptItems:
     """Items as shown to a model; ``references[i]`` is the text before item ``i``.
 
-    ``ids[i]`` is the name of item ``i`` in evidence: its own id; for an edge ``[source, target]`` and the key, for a path
-    ``[source, target]``; for any other item its position, ``variable[3]``.
+    ``ids[i]`` is the name that evidence uses for item ``i``: its own id; for an edge ``[source, target]`` and the key, for a
+    path ``[source, target]``; for any other item its position, ``variable[3]``.
     """
 
     items: Sequence[Any]
     references: tuple[str, ...]
     ids: tuple[Any, ...]
     own: tuple[Any, ...]
-    """The own id of each item, which an answer may cite instead of the reference; None if the item has none."""
+    """The own id of each item, which an answer may cite instead of the reference; None if the item has no id."""
 
     def line(self, index: int) -> str:
         """Return the line of an item. Lines are not stored, because all lines of a large variable would take too much memory."""
         return f"{self.references[index]} {excerpt(self.items[index])}"
 
     def known(self, among: Sequence[int]) -> dict[str, int]:
-        """Map valid citations to the indices ``among``: an item is cited by its reference, or by its own id if the id is unique."""
+        """Map each valid citation of the items ``among`` to the item's index: its reference and, if unique, its own id."""
         known: dict[str, int] = {}
         twice: set[str] = set()
         for index in among:
@@ -385,7 +388,7 @@ _REFERENCE = re.compile(r"(i+)[0-9]+")
 
 
 def own_id(item: Any) -> NodeId | None:
-    """Return the id of an item: its ``id``, or the item itself if it is a text or an integer; None if there is none or it is long."""
+    """Return the id of an item: its ``id``, or the item itself if it is a string or an integer; None if the id is missing or too long."""
     own = item.get("id") if isinstance(item, dict) else item
     return own if _is_short_id(own) else None
 

@@ -34,7 +34,7 @@ from .model_calls import (
 )
 
 _MOST_ROUNDS = 20
-"""Maximum number of rounds for open items per run of the command."""
+"""Maximum number of rounds, per run of the command, in which the model is called again for open items."""
 _LISTED = 5
 _TOO_MUCH = frozenset({"prompt_too_long", "truncated"})
 """Failures that smaller batches may avoid."""
@@ -42,9 +42,9 @@ _TOO_MUCH = frozenset({"prompt_too_long", "truncated"})
 
 @define
 class _Batch:
-    """One batch: the indices of its items, the answer and its rows, or the failure; ``halves`` if the batch was split.
+    """One batch: the indices of its items, the answer and its rows, or the failure. ``halves`` are the parts of a split batch.
 
-    ``open`` are the items without a row, ``differing`` the items whose rows contradict each other.
+    ``open`` are the items without a row; ``differing`` are the items with rows that contradict each other.
     """
 
     indices: Sequence[int]
@@ -58,7 +58,7 @@ class _Batch:
     halves: "Sequence[_Batch]" = ()
 
     def parts(self) -> "Iterator[_Batch]":
-        """Yield the unsplit batches that this batch consists of, in the order of the items."""
+        """Yield the batches into which this batch was finally split, or only this batch, in the order of the items."""
         if not self.halves:
             yield self
         for half in self.halves:
@@ -78,7 +78,7 @@ class _Work:
 
     @property
     def incomplete(self) -> str:
-        """The reason, for the prompt, why the list of items is incomplete; "" if it is complete."""
+        """The reason that the prompt gives for an incomplete list of items; "" if the list is complete."""
         return clipped("; ".join(self.rows.value.incomplete), 800)
 
     async def do(self, number: int) -> None:
@@ -102,7 +102,7 @@ class _Work:
         await self._ask_open_items(batch, number)
 
     async def _ask_open_items(self, batch: _Batch, number: int) -> None:
-        """Call the model only for the items that a recalled answer left open, when the command is run again."""
+        """When the command is run again, call the model only for the items that a recalled answer left open."""
         last, left = batch, [*batch.open, *batch.differing]
         for round_ in range(1, _MOST_ROUNDS + 1):
             silent = not last.rows and not last.faults  # the answer has no result for any item
@@ -167,7 +167,7 @@ class _Work:
 
 
 def _differing(made: Sequence[Row]) -> list[int]:
-    """Return the items with several unequal rows that cite only this item: a row is wrong, or every row is only a part."""
+    """Return the items with several unequal rows that cite only this item: either a row is wrong, or each row is incomplete."""
     first: dict[int, dict[str, Any]] = {}
     found: dict[int, None] = {}
     for row in made:
@@ -242,7 +242,7 @@ def _failures(work: _Work) -> list[dict[str, Any]]:
             failures += [{"id": work.shown.ids[index], "reason": batch.failed.message} for index in batch.indices]
         named: set[int] = set()
         for fault in batch.faults:
-            if not fault.rows:  # an error in the answer as a whole
+            if not fault.rows:  # an error in the complete answer
                 named |= set(batch.indices)
                 failures += [{"id": work.shown.ids[i], "batch": number, "reason": fault.reason} for i in batch.indices]
                 continue
@@ -312,7 +312,7 @@ def _outcome(work: _Work, count: int, cited: int) -> tuple[Status, str, str]:
 
 
 def _unfit(work: _Work) -> list[str]:
-    """Return two messages at most: the number of dropped rows and the number of unusable answers, each with the first reason."""
+    """Return at most two messages: the number of dropped rows, and the number of unusable answers, each with the first reason."""
     faults = [fault for batch in work.batches for fault in batch.faults]
     told = []
     if left := [fault for fault in faults if fault.rows]:
@@ -324,7 +324,7 @@ def _unfit(work: _Work) -> list[str]:
 
 
 # CLASSIFY: a model assigns exactly one label to every item, in one call per item.
-# So the answer is one of a few texts, which servers and the local model enforce by a grammar. Equal items give equal prompts, so
+# So the answer is one of a few strings, which servers and the local model enforce by a grammar. Equal items give equal prompts, so
 # with a cache the model is called only once for equal items.
 
 

@@ -20,7 +20,7 @@ _VALUES = 5
 
 @refusing
 async def run_require(command: Require, session: Session) -> ExecutionResult:
-    """Run REQUIRE EXISTS: ``binding_failure`` if the name is not bound. An empty list exists."""
+    """Run REQUIRE EXISTS: fail with ``binding_failure`` if the name is not bound. A name that is bound to an empty list exists."""
     if not session.context.exists(command.source.text):
         raise unbound(command.source.text, session)
     return ExecutionResult("success")
@@ -43,14 +43,14 @@ async def run_assert(command: Assert, session: Session) -> ExecutionResult:
     )
 
 
-def _left_sides(condition: Condition, values: dict[str, Any]) -> list[tuple[str, Any, bool]]:
-    """Return name, value and emptiness of each left side in the condition."""
+def _left_sides(condition: Condition, values: Mapping[str, Any]) -> list[tuple[str, Any, bool]]:
+    """Return each compared variable in the condition: its name, its value, and whether it is a left side that is empty."""
     found: dict[str, tuple[str, Any, bool]] = {}
     for node in walk(condition):
         if not isinstance(node, Comparison | NullTest):
             continue
         left = node.left
-        variable = left.variable if isinstance(left, Length) else left
+        variable = left.operand if isinstance(left, Length) else left
         if not isinstance(variable, Variable):
             continue
         value = look_up(values.get(variable.name), variable.path)
@@ -104,8 +104,8 @@ async def run_reset(command: Reset, session: Session) -> ExecutionResult:
 async def run_update(command: Update, session: Session) -> ExecutionResult:
     """Update a key with a variable and its evidence; the count is the new size of the key. Raises ``StateError``.
 
-    The state decides which values a key accepts. The evidence is stored too: the evidence of an object with each of its fields, the
-    evidence of rows of counts with the keys of a COUNTER, and the evidence of a number as combined evidence.
+    The state decides which values a key accepts. The evidence is stored, too. Each field of an object gets the evidence of the
+    object; each key of a COUNTER gets the evidence of its row of counts; a number gets the combined evidence.
     """
     key = command.key.text
     value = session.context.value(command.source.text)

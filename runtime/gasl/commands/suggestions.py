@@ -1,4 +1,4 @@
-"""Hints for a command that found nothing: the probable spelling, or the existing values."""
+"""Hints for a command that found nothing: the probable name or value, or the existing values."""
 
 import re
 from collections import Counter
@@ -14,7 +14,8 @@ from ....lang.diagnostic import nearest
 from ....lang.literals import short
 from ....lang.trees import walk
 from ....lang.trees.conditions import Comparison, Condition, Constant, Field, Items, Operator
-from .bindings import listed, read
+from .bindings import listed
+from .columns import read
 
 _LOOKED_AT = 10_000
 """Maximum number of items whose values are read."""
@@ -27,10 +28,10 @@ _SHARE = 0.4
 _VALUES = 5
 _ASKED = 20
 _TRIED = 5
-"""Maximum number of requested values for which near values are searched."""
+"""Maximum number of requested values for which similar values are searched."""
 _MANY = 1_000
 _CLOSE = 0.8
-"""Minimum similarity of two spellings if there are many candidates; a lower similarity may be a coincidence."""
+"""Minimum similarity of two spellings if there are many candidates, because a lower similarity may be a coincidence."""
 _HINTS = 3
 _OFFERED = 30
 """Maximum number of attribute names in a hint."""
@@ -155,7 +156,7 @@ _PARTS: Mapping[str, Callable[[str, str], bool]] = {
 }  # fmt: skip
 _COMPARING = ("=", "IN", "<", "<=", ">", ">=")
 _TYPED = (*_COMPARING, *_TELLING, "MATCHES")
-"""Operators that never hold if the requested value and the attribute's value have different kinds."""
+"""Operators that are never true if the requested value and the attribute's value have different kinds."""
 _KINDS = {str: "text", int: "integer", float: "float", bool: "boolean", list: "list", dict: "object"}
 _WORDS = {"text": "text", "integer": "a number", "float": "a number", "boolean": "a boolean"}
 
@@ -226,7 +227,7 @@ def _near_value(named: str, name: str, asked: Sequence[Any], operator: Operator,
 
 
 def _similar_text(value: str, texts: Collection[str]) -> str | None:
-    """Return the text with the most similar spelling, else a text whose words include all words of ``value`` or the reverse."""
+    """Return the text with the most similar spelling; if none is similar, one with all words, or only words, of ``value``."""
     if like := nearest(value, texts):
         from rapidfuzz.distance import OSA
 

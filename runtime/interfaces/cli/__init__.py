@@ -1,7 +1,7 @@
 """The ``knotwork`` command. ``main`` is the entry point; each command is a module of the same name in ``commands``.
 
-``commands`` has only the signatures and help texts of the commands. The modules in this folder do the work. A module is imported
-when its command is called, because ``--help`` and ``check`` are used often and must start fast.
+``commands`` contains only the signatures and help texts of the commands. The modules in this folder do the work. A module is imported
+only when its command is called, because ``--help`` and ``check`` are used often and must start fast.
 """
 
 import contextlib
@@ -25,22 +25,41 @@ def __getattr__(name: str) -> object:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line ``argv`` (default: that of the process), and exit with the command's exit code. No traceback is printed."""
+    """Run the command line ``argv`` (default: the process's arguments), and exit with its exit code.
+
+    A traceback is printed only with KNOTWORK_DEBUG=3.
+    """
     try:
-        code = _exit_code(list(sys.argv[1:] if argv is None else argv))
+        try:
+            code = _exit_code(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            _stop_traces()
         sys.stdout.flush()
     except BrokenPipeError:
         code = _close_stdout()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
-    except OSError as error:  # such as a full disk, which is reported when the rest of the output is written
+    except OSError as error:  # for example a full disk, which is only detected when the buffer is flushed
         print(f"error: the output can't be written: {error.strerror or error}", file=sys.stderr)
         code = _close_stdout()
     sys.exit(int(code))
 
 
+def _stop_traces() -> None:
+    """Send the rest of the traces, for at most a few seconds, and report what was not sent."""
+    traces = sys.modules.get(f"{__package__.rpartition('.')[0].rpartition('.')[0]}.api.process_traces")
+    if traces is not None:  # a command that runs nothing does not import it
+        from .output import say
+
+        for line in traces.stop():
+            say(f"warning: {line}")
+
+
 def _exit_code(argv: list[str]) -> int:
-    """Run ``argv``; translate every exception that a command raises into a message and an exit code."""
+    """Run ``argv`` and return the exit code. An exception that a command raises becomes a message and an exit code.
+
+    Only a closed pipe, Ctrl-C and a full disk are raised to the caller.
+    """
     from .output import complain, ready_streams
 
     ready_streams()
@@ -61,18 +80,19 @@ def _exit_code(argv: list[str]) -> int:
 
 
 def _report(error: Exception) -> int:
-    from ....adapters.graph import AdapterError
-    from ....adapters.llm import LLMError, NotConfigured
-    from ....adapters.state import StoreError
+    from ...api.clients import NotConfigured
     from ...api.runs import level
+    from ...api.seed_workers import EngineError
+    from ...api.workspace import AdapterError, LLMError, StoreError
+    from ...errors import RequestError
     from .output import complain
 
-    if isinstance(error, LLMError):
+    if isinstance(error, AdapterError | EngineError | LLMError | StoreError):
         complain(error.message, error.hint)
         return Exit.USAGE if isinstance(error, NotConfigured) else Exit.FAILED
-    if isinstance(error, AdapterError | StoreError):
-        complain(error.message, error.hint)
-        return Exit.FAILED
+    if isinstance(error, RequestError):
+        complain(f"--{error.parameter.replace('_', '-')}: {error.message}", error.hint)
+        return Exit.USAGE
     if level() >= 3:
         import traceback
 
@@ -82,10 +102,10 @@ def _report(error: Exception) -> int:
 
 
 def _close_stdout() -> int:
-    """Redirect stdout to the null device and return the exit code: the reader of a pipe is gone (``| head``) or the output failed.
+    """Redirect stdout to the null device and return the exit code. Called if a pipe was closed (``| head``) or a write failed.
 
-    Otherwise Python's final flush would report an error.
+    Without the redirection, Python's final flush would report an error.
     """
-    with contextlib.suppress(OSError, ValueError):  # stdout is not a system file (in a test)
+    with contextlib.suppress(OSError, ValueError):  # stdout has no file descriptor (in tests)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return Exit.FAILED

@@ -1,4 +1,7 @@
-"""Builds the request of ``answer`` from options and a file. Nothing is guessed: errors name the option or the file."""
+"""Builds the request of ``answer`` from options and a file.
+
+An error names the option, or the file and the key, that is at fault.
+"""
 
 import os
 import shlex
@@ -8,7 +11,7 @@ from typing import Any
 from attrs import evolve, fields, frozen
 
 from ....lang.diagnostic import nearest
-from ...api.answers import AnswerRequest, RequestError, Template, read_check, read_templates
+from ...api.answers import AnswerRequest, RequestError, Template, check_texts, read_templates
 from .inputs import STDIN, Unreadable, only_one_stdin, read_input, read_source
 from .output import Misused
 
@@ -21,14 +24,15 @@ _OPTIONS = {
 """Maps each parameter of a request to its name on the command line."""
 _NAMES = tuple(field.name for field in fields(AnswerRequest))
 _EXAMPLE = '{"instruct": "Explain tides", "eval_crit": "Names the moon"}'
-_CRITERIA = '--criteria "..." lets a model judge; --check words:40..120 needs no judge'
+_CRITERIA = 'add --criteria "..." for a judge, or --check words:40..120, which needs no judge'
 
 
 @frozen
 class RequestSource:
-    """The source of each parameter of a request. ``options`` are the names of parameters given as options.
+    """The source of each parameter of a request. ``options`` contains the names of the parameters given as options.
 
-    The other parameters come from ``file`` ("": no file). ``model`` is the model that the file names; it is not used.
+    The other parameters come from ``file`` ("" means no file). ``model`` is the name of a model in the file; it does not select
+    the model.
     """
 
     options: frozenset[str]
@@ -41,16 +45,17 @@ class RequestSource:
         return f"{self.file}: {parameter}" if self.file and name not in self.options else _OPTIONS.get(name, parameter)
 
     def usage_error(self, error: RequestError) -> Misused:
-        """Return an error in a request as a usage error that names the option, or the file and the key."""
+        """Convert an error in a request to a usage error that names the option, or the file and the key."""
         return Misused(f"{self.place(error.parameter)}: {error.message}", error.hint)
 
 
 def read_request(
     options: Mapping[str, Any], file: str | None, templates: str | None, judges: Sequence[str]
 ) -> tuple[AnswerRequest, RequestSource]:
-    """Return the request, and the sources of its parameters. ``options`` override the file; ``judges`` are the models of --judge-llm.
+    """Return the request, and the sources of its parameters.
 
-    Raises ``Misused``, and ``Unreadable`` for a file or stdin.
+    ``options`` override the values in the file; ``judges`` contains the models of --judge-llm. Raises ``Misused``. Raises
+    ``Unreadable`` if a file or stdin can't be read.
     """
     instruct, options = options.get("instruct"), dict(options)
     only_one_stdin([instruct, file, templates])
@@ -70,13 +75,13 @@ def read_request(
     source = RequestSource(frozenset(options), "" if file is None else _display_name(file), model)
     values |= options
     if "instruct" not in values:
-        raise Misused(f"{source.file}: the key instruct is missing", f"a request is like {_EXAMPLE}")
+        raise Misused(f"{source.file}: the key instruct is missing", f"a request looks like {_EXAMPLE}")
     if judges:
         if options.get("judges") == 0:
             raise Misused("--judges 0 and --judge-llm contradict each other", "give only one of them")
         values["judges"] = options.get("judges", len(judges))
     try:
-        values["checks"] = _checks(values.get("checks", ()))
+        values["checks"] = check_texts(values.get("checks", ()))
         request = AnswerRequest(**values)
     except RequestError as error:
         score = values.get("score_threshold")
@@ -87,7 +92,7 @@ def read_request(
         raise source.usage_error(error) from None
     has_criteria = bool(request.eval_crit.strip())
     if not has_criteria and not request.checks:
-        raise Misused("the criteria of a good answer are missing", _CRITERIA)
+        raise Misused("the criteria for a good answer are missing", _CRITERIA)
     if not request.judges and not request.checks:
         raise Misused(f"{source.place('judges')}: no judge and no check evaluates the answer", _CRITERIA)
     if request.judges and not has_criteria:
@@ -97,45 +102,30 @@ def read_request(
     return request, source
 
 
-def _checks(checks: Any) -> tuple[str, ...]:
-    if not isinstance(checks, list | tuple):
-        hint = 'such as ["words:40..120"]'
-        raise RequestError("checks", f"a list of checks is wanted, not {type(checks).__name__}", hint)
-    for number, check in enumerate(checks):
-        place = f"checks[{number}]"
-        if not isinstance(check, str):
-            raise RequestError(place, f"a text is wanted, not {type(check).__name__}", "such as words:40..120")
-        try:
-            read_check(check)
-        except RequestError as error:
-            raise RequestError(place, error.message, error.hint) from None
-    return tuple(checks)
-
-
 def _display_name(name: str) -> str:
     return "<stdin>" if name == STDIN else name
 
 
 def _from_file(name: str) -> dict[str, Any]:
-    """Return the part of a request that is stored in a file. Raises ``Unreadable`` and ``Misused``."""
+    """Return the parameters in a request file. Raises ``Unreadable`` or ``Misused``."""
     try:
         values = read_input(name)
     except Unreadable as error:
         hints = tuple(hint for hint in error.diagnostic.hints if "knotwork run" not in hint)
         if error.diagnostic.code == "KW004":
-            hints = (*hints, f"a request is like {_EXAMPLE}")
+            hints = (*hints, f"a request looks like {_EXAMPLE}")
         raise Unreadable(evolve(error.diagnostic, hints=hints), error.source) from None
     shown = _display_name(name)
     if not isinstance(values, dict):
-        kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+        kinds = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
         kind = kinds.get(type(values), "a number")
         raise Misused(f"{shown}: a request is a JSON object, not {kind}", f"such as {_EXAMPLE}")
     for key in values:
         if key not in (*_NAMES, "model"):
             like = nearest(key, _NAMES)
-            hint = f"did you mean {like}?" if like else f"the keys are {', '.join(_NAMES)}"
+            hint = f"did you mean {like}?" if like else f"valid keys: {', '.join(_NAMES)}"
             raise Misused(f"{shown}: unknown key {key}", hint)
-    if values.get("model") not in (None, "gpt-4o"):  # gpt-4o, the default of older files, counts as missing
+    if values.get("model") not in (None, "gpt-4o"):  # gpt-4o, the default in older files, counts as missing
         # A file may come from another person, and the address of a model receives an API key. So only the user may choose the model.
         problem = f"{shown}: model: a file can't choose the model {values['model']!r}"
         raise Misused(problem, "remove the key, and choose the model with --llm SPEC")
@@ -143,7 +133,7 @@ def _from_file(name: str) -> dict[str, Any]:
 
 
 def open_templates(name: str | None) -> Mapping[str, Template]:
-    """Return the templates of a file; an empty mapping if ``name`` is None. Raises ``Unreadable`` and ``Misused``."""
+    """Return the templates in the file ``name``; an empty mapping if it is None. Raises ``Unreadable`` or ``Misused``."""
     if name is None:
         return {}
     try:

@@ -1,4 +1,7 @@
-"""Runs ``answer`` with a live display (or lines in a pipe), and writes the answer, its quality and its cost."""
+"""Runs ``answer``: shows the progress on stderr, and writes the answer, its quality and its cost.
+
+The progress is a live display on a terminal, and lines in a pipe.
+"""
 
 import asyncio
 import sys
@@ -15,7 +18,8 @@ from ....lang.diagnostic import printable
 from ...api.answers import TOO_SMALL, Answered, AnswerRequest, answer_request, points
 from ...api.clients import default_spec
 from ...api.figures import Calls, clock, dollars
-from ...api.runs import DebugLog, level
+from ...api.process_traces import subscribe as subscribe_traces
+from ...api.runs import subscribe_debug_log
 from ...events import (
     AnswerStarted,
     BudgetReached,
@@ -30,13 +34,13 @@ from ...events import (
 from ...excerpts import clipped
 from .display import Foot
 from .inputs import reached
-from .output import Exit, cancelling, colour, is_terminal, json_text, paint, say, write
+from .output import Display, Exit, cancelling, colour, is_terminal, json_text, paint, say, say_prices, write
 
-# Text for an iteration, with the score as a bar. It is used for the lines in a pipe and on a terminal.
+# Text for an iteration, with the score as a bar. Used both in a pipe and on a terminal.
 
 _CELLS = 20
 _LONGEST = 240
-"""Maximum number of characters of a judge's reasoning or suggestion that are shown; --format json has all."""
+"""Maximum number of characters shown of a judge's reasoning and of each suggestion; --format json shows the complete texts."""
 _SUGGESTIONS = 5
 _AGAIN = {"retry": "sent again", "again": "asked again", "repair": "asked to correct its answer"}
 
@@ -66,7 +70,10 @@ def _cells(share: float) -> int:
 
 
 def iteration(event: IterationFinished, most: int, threshold: float) -> list[Line]:
-    """Return the lines for a finished iteration: its score, the judge's reasoning, and suggestions unless the answer was accepted."""
+    """Return the lines for a finished iteration: its score and the judge's reasoning or, without a score, the error.
+
+    The judge's suggestions follow unless the answer was accepted.
+    """
     told = event.result
     place, end = f"[{event.iteration}/{most}] ", _figures(told, event.seconds)
     if event.score is None:
@@ -90,7 +97,7 @@ def iteration(event: IterationFinished, most: int, threshold: float) -> list[Lin
 
 
 def _candidates(told: dict[str, Any]) -> str:
-    """Return a text that says which of several answers was chosen, with the scores of all of them."""
+    """Return a text that says which candidate was chosen, with the scores of all candidates; "" if there are no candidates."""
     candidates = told.get("candidates") or ()
     if not candidates:
         return ""
@@ -105,7 +112,10 @@ def _figures(told: dict[str, Any], seconds: float) -> str:
 
 
 def figures(calls: int, cached: int, tokens: Sequence[int], cost: float | None, time: str = "") -> str:
-    """Return the cost as a short text. ``calls`` is the number of calls sent, ``cached`` the number of answers from the cache."""
+    """Return calls, tokens, cost and time as short text.
+
+    ``calls`` is the number of calls sent; ``cached`` is the number of answers from the cache.
+    """
     parts = [f"{calls:,} call{'' if calls == 1 else 's'}"]
     parts += [f"{cached:,} from the cache"] if cached else []
     parts += [f"{' + '.join(f'{count:,}' for count in tokens)} tokens"] if any(tokens) else []
@@ -126,14 +136,15 @@ def event_note(event: Event) -> str:
             return ""
 
 
-_TOO_SMALL = (
-    "the local model is too small to judge; state by --check what an answer must have, or name a judge by --judge-llm"
-)
-"""Replaces the warning ``TOO_SMALL``; it names the command-line options."""
+_TOO_SMALL = "the local model is too small to judge; add requirements with --check, or choose a judge with --judge-llm"
+"""The text that is shown for the warning ``TOO_SMALL``; it names the command-line options."""
 
 
-class Screen:
-    """Shows the progress of an answer on a terminal (stderr), from its first event on. The refreshing thread only reads."""
+class Screen(Display):
+    """Shows the progress of an answer on a terminal (stderr), starting at the first event.
+
+    The redrawing thread only reads this object's data.
+    """
 
     def __init__(self, calls: Calls, console: Console | None = None) -> None:
         self._calls = calls
@@ -193,7 +204,7 @@ class Screen:
 
 
 @define
-class Lines:
+class Lines(Display):
     """Prints a few lines for each iteration when it ends."""
 
     _most: int = 0
@@ -212,30 +223,10 @@ class Lines:
                 if text := event_note(event):
                     self.note(text)
 
-    def note(self, text: str) -> None:
-        """Print a line."""
-        say(printable(text))
-        sys.stderr.flush()
-
-    def stop(self) -> None:
-        """Do nothing."""
-
     def _print(self, line: Line) -> None:
         head = printable(line.head)
         say((paint(head, line.style, self._coloured) if line.style else head) + printable(line.rest))
         sys.stderr.flush()
-
-
-class DebugView(Lines):
-    """Writes the debug log instead of the lines."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._log = DebugLog(level())
-
-    def __call__(self, event: Event) -> None:
-        """Write one event."""
-        self._log(event)
 
 
 # The run of ``answer``: shows the progress, then writes the answer to stdout, and its quality and cost to stderr.
@@ -247,17 +238,19 @@ _CODES = {"accepted": Exit.DONE, "best": Exit.PARTIAL, "failed": Exit.FAILED}
 def run(
     request: AnswerRequest, llm: str | None, judges: Sequence[str], form: str, requested: str, settings: Mapping[str, Any]
 ) -> int:  # fmt: skip
-    """Answer a request and return the exit code. ``requested``: the model that the request names; it is not used.
+    """Answer a request and return the exit code.
 
-    Raises ``NotConfigured`` and ``RequestError``.
+    ``requested`` is the model named in the request; if another model answers, a warning says so. Raises ``NotConfigured`` or
+    ``RequestError``.
     """
     calls, events, warned = Calls(), Events(), list[str]()
-    view = DebugView() if level() else Screen(calls) if is_terminal(sys.stderr) else Lines()
+    view = Display() if subscribe_debug_log(events) else Screen(calls) if is_terminal(sys.stderr) else Lines()
     spec, warning = llm or default_spec(), ""
     if requested and requested != (spec.rpartition("#")[2] if "#" in spec else spec.partition(":")[2]):
-        warning = f"the request names the model {requested!r}; {spec} answered"
+        warning = f"the request names the model {requested!r}, but {spec} answered"
     for subscriber in (calls, view, lambda event: warned.append(event.message) if isinstance(event, Warned) else None):
         events.subscribe(subscriber)
+    subscribe_traces(events)
 
     async def answered() -> Answered:
         cancel = asyncio.Event()
@@ -277,7 +270,7 @@ def run(
 def finish(answer: Answered, threshold: float, cached: int, form: str, warned: Collection[str] = ()) -> int:
     """Write an answer and its figures; return the exit code.
 
-    ``cached``: the number of calls that the cache answered; ``warned``: the warnings that were already printed.
+    ``cached`` is the number of calls answered from the cache; ``warned`` contains the warnings that were already printed.
     """
     if form == "json":
         print(json_text(answer.as_json()))
@@ -290,6 +283,7 @@ def finish(answer: Answered, threshold: float, cached: int, form: str, warned: C
     tokens = answer.usage.prompt_tokens, answer.usage.completion_tokens
     cost = figures(answer.calls, cached, tokens, answer.cost, f"{answer.seconds:.2f} s")
     say(f"{status}: {_quality(answer, threshold)} · {cost}")
+    say_prices(answer.prices)
     for warning in answer.warnings:
         if warning not in warned:
             say(printable(f"warning: {warning}"))
@@ -301,9 +295,9 @@ def finish(answer: Answered, threshold: float, cached: int, form: str, warned: C
 def _quality(answer: Answered, threshold: float) -> str:
     total = answer.total_iterations
     if not total:
-        return "no iteration was finished"
+        return "no iteration finished"
     if answer.best is None or answer.final_score is None:
-        return f"none of {total} iterations has a score" if total != 1 else "the one iteration has no score"
+        return f"none of {total} iterations has a score" if total != 1 else "the only iteration has no score"
     which = f"iteration {answer.best + 1} of {total}" if total > 1 else "one iteration"
     below = "" if answer.success else f", below {threshold:g}"
     return f"{points(answer.final_score, threshold)} in {which}{below}"

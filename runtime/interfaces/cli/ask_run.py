@@ -1,8 +1,12 @@
-"""Runs ``ask``: returns a stored answer, or opens the graph, the state and the models, runs the loop, and writes the output."""
+"""Runs ``ask``: opens the graph, the state and the models, answers the question, and writes the output.
+
+If the answer is stored already, it is written at once, and nothing is opened.
+"""
 
 import asyncio
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
@@ -12,11 +16,12 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ....adapters.state import StoreError
 from ...api.ask import Asked, QuestionRun, RequestError, RunError
 from ...api.checks import Checked
 from ...api.figures import Calls, clock, counted
-from ...api.runs import DebugLog, level
+from ...api.process_traces import subscribe as subscribe_traces
+from ...api.runs import subscribe_debug_log
+from ...api.workspace import StoreError, is_graph_file
 from ...events import (
     BranchClosed,
     BranchOpened,
@@ -32,64 +37,63 @@ from ...events import (
     PlanStarted,
     StateChanged,
 )
-from ..options import in_words_of_options, price_of
-from .ask_summary import Lines, Question, SearchOptions, finish
-from .display import Display, Foot, aligned_columns, one_line
-from .inputs import STDIN, Unreadable, read_source, show, telling, writable
-from .output import Exit, Misused, cancelling, complain, is_terminal, say
+from ..options import in_words_of_options
+from .ask_summary import SEARCH, Form, Lines, finish
+from .display import Foot, aligned_columns, one_line
+from .inputs import STDIN, Unreadable, opening_callbacks, read_source, show, writable
+from .output import Display, Exit, Misused, cancelling, complain, is_terminal, say
 from .run_program import STYLES
 
 _OPTIONS = {
     "question": "QUESTION", "max_steps": "--max-steps", "max_repairs": "--max-repairs", "time_limit": "--time-limit",
     "prompt_characters": "--max-prompt", "state": "--state",
 }  # fmt: skip
-_OF_SEARCH = {
-    "width": "--width",
-    "branching": "--branching",
-    "depth": "--depth",
-    "value": "--value",
-    "enough": "--enough",
-}
 
 
-def run(asked: Question) -> int:
-    """Answer the question and return the exit code. Raises ``AdapterError``, ``StoreError``, ``NotConfigured`` and ``Misused``."""
-    _check(asked)
+def run(
+    graph: str, text: str, form: Form, tree: str | None, strategy: str | None, search: Mapping[str, Any], **options: Any
+) -> int:
+    """Answer the question ``text`` about ``graph``, and return the exit code. ``options`` are passed to ``QuestionRun``.
+
+    ``strategy`` is None without a search; ``search`` contains the search options; ``tree`` is the output file for the search tree.
+    Raises ``AdapterError``, ``StoreError``, ``NotConfigured`` or ``Misused``.
+    """
+    _check(graph, text, tree, strategy, search)
     try:
-        text = read_source(STDIN).text if asked.text == STDIN else asked.text
+        text = read_source(STDIN).text if text == STDIN else text
     except Unreadable as error:
         show([Checked((error.diagnostic,), error.source)], sys.stderr)
-        say("nothing was asked")
+        say("no model was called")
         return Exit.ERRORS
-    graph, search = str(asked.graph_options.graph), asked.search
-    limits, state = asked.limits, asked.graph_options.state
+    settings = {"strategy": strategy, **search}
+    value, settings["max_depth"] = settings.pop("value"), settings.pop("depth")
     try:
         question = QuestionRun(
-            graph, text, state=state, llm=asked.llm, chunks=asked.graph_options.chunks, max_steps=asked.max_steps,
-            max_repairs=asked.max_repairs, prompt_characters=asked.prompt_characters, time_limit=asked.time_limit,
-            search=search.settings, value=search.value if search.strategy else None, again=asked.again, force=asked.graph_options.force,
-            raw=asked.graph_options.raw, max_concurrency=asked.max_concurrency, max_calls=limits.max_calls, max_tokens=limits.max_tokens,
-            max_cost=limits.max_cost, price=price_of(limits.price), rate=limits.rate, cache=limits.cache,
-        )  # fmt: skip
+            graph, text, search=settings if strategy else None, value=value if strategy else None, **options
+        )
     except RequestError as error:
         option = _OPTIONS.get(error.parameter, error.parameter)
         raise Misused(f"{option}: {error.message}", error.hint.replace("force", "--force")) from None
     except RunError as error:
         complain(error.message, error.hint)
         return Exit.FAILED
-    stored = question.stored
-    if search.tree is not None and search.strategy is None and (stored is None or stored.tree is None):
+    stored, calls = question.stored, Calls()
+    if tree is not None and strategy is None and (stored is None or stored.tree is None):
         if stored is None:
             raise Misused("--tree needs a search", "add --search beam, or omit --tree")
-        raise Misused("this answer was found without a search", "--again --search beam answers the question again")
-    calls = Calls()
+        raise Misused(
+            "the stored answer was found without a search", "add --again --search beam to answer the question again"
+        )
     if stored is not None:
-        return finish(stored, calls, asked)
-    events, view = Events(), _display(calls, question.question, asked.max_steps)
+        return finish(stored, calls, question, form, tree, search)
+    events, most = Events(), question.max_steps
+    shown = Screen(calls, question.question, most) if is_terminal(sys.stderr) else Lines(most=most)
+    view = Display() if subscribe_debug_log(events) else shown
     for subscriber in (calls, view):
         events.subscribe(subscriber)
+    subscribe_traces(events)
     with in_words_of_options():
-        question.open(telling(lambda message: view.note(f"warning: {message}")))
+        question.open(opening_callbacks(lambda message: view.note(f"warning: {message}")))
 
     async def answer() -> Asked:
         cancel = asyncio.Event()
@@ -101,68 +105,48 @@ def run(asked: Question) -> int:
             made = asyncio.run(answer())
         finally:
             view.stop()
-        return finish(made, calls, asked)
+        return finish(made, calls, question, form, tree, search)
     except RunError as error:
         complain(error.message, error.hint)
         return Exit.FAILED
     except StoreError as error:
-        complain(error.message, "after it is repaired, the same command continues" if state is not None else error.hint)
+        complain(
+            error.message, "after the repair, the same command continues" if question.options.state else error.hint
+        )
         return Exit.FAILED
 
 
-def _check(asked: Question) -> None:
-    """Refuse invalid options before any model call: raise ``Misused``.
+def _check(graph: str, text: str, tree: str | None, strategy: str | None, search: Mapping[str, Any]) -> None:
+    """Raise ``Misused`` for invalid options, before any model call.
 
-    Invalid options are a question in place of the graph, search options without a search, and an output file that can't be written.
+    The checks find swapped arguments (the question before the graph), search options without a search, and an output file that
+    can't be written.
     """
-    graph, text, search = str(asked.graph_options.graph), asked.text, asked.search
     if not _is_source(graph) and (_is_source(text) or " " in graph.strip()):
         example = (text, graph) if _is_source(text) else ("GRAPH", graph)
-        raise Misused("the graph comes before the question", f"knotwork ask {shlex.join(example)}")
-    if search.strategy is None:
-        for name, option in _OF_SEARCH.items():
-            if getattr(search, name) != getattr(SearchOptions(), name):
-                raise Misused(f"{option} needs a search", f"add --search beam, or omit {option}")
-    if search.tree is not None and search.tree != "-":
-        folder = Path(search.tree).parent
-        if Path(search.tree).is_dir() or not folder.is_dir():
-            raise Misused(f"--tree {search.tree}: the directory does not exist")
-    writable(search.tree, (".json", ".mmd", ".dot", ".txt"))
+        raise Misused("the graph must come before the question", f"knotwork ask {shlex.join(example)}")
+    for name, default in SEARCH.items() if strategy is None else ():
+        if search[name] != default:
+            raise Misused(f"--{name} needs a search", f"add --search beam, or omit --{name}")
+    if tree is not None and tree != "-" and (Path(tree).is_dir() or not Path(tree).parent.is_dir()):
+        raise Misused(f"--tree {tree}: the directory does not exist")
+    writable(tree, (".json", ".mmd", ".dot", ".txt"))
 
 
 def _is_source(text: str) -> bool:
-    return text.startswith("nx:") or Path(text).exists()
+    return not is_graph_file(text) or Path(text).exists()
 
 
-def _display(calls: Calls, question: str, most: int) -> Display:
-    """Return the display: the debug log if it is on, otherwise a live display on a terminal, or lines in a pipe."""
-    if level():
-        return DebugLines(most)
-    return Screen(calls, question, most) if is_terminal(sys.stderr) else Lines(most)
+# The live display shows the step, hypothesis, commands, branches, findings and figures. Finished parts are printed above it.
 
-
-class DebugLines(Lines):
-    """Writes the debug log instead of the lines."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(most)
-        self._log = DebugLog(level())
-
-    def __call__(self, event: Event) -> None:
-        """Write one event."""
-        self._log(event)
-
-
-# The live display of a question shows the step, hypothesis, commands, branches, findings and figures. Finished parts stay above it.
-
-# The commands of the present plan in the live display. Each command is shown as waiting or running, or with its result.
+# The commands of the current plan in the live display. Each command is shown as waiting or running, or with its result.
 
 
 @define
 class Row:
-    """A command. ``status`` is "waiting", "running", "skipped", "done before" or the status of its result.
+    """A row for one command. ``status`` is "waiting", "running", "skipped", "done before" or the status of the result.
 
-    ``inner`` is the nested command that is running, if any.
+    ``inner`` is the nested command that is running; "" if there is none.
     """
 
     command: str
@@ -177,7 +161,7 @@ class Row:
 
 @define
 class PlanRows:
-    """The rows of the present plan, from its events. The drawing code only reads them."""
+    """The rows of the current plan, updated by events. The drawing code only reads them."""
 
     rows: list[Row] = field(factory=list)
     phase: Literal["none", "running", "over"] = "none"
@@ -191,7 +175,7 @@ class PlanRows:
             case HypothesisFormed():
                 self.rows = [Row(_one_line(command)) for command in event.commands]
                 self.phase, self._plan, self._resumed, self._by_step = "running", event.plan, event.resumed, {}
-            case PlanStarted() if event.plan != self._plan:  # the plan of a branch, which no hypothesis announced
+            case PlanStarted() if event.plan != self._plan:  # a branch's plan, which has no HypothesisFormed
                 self.rows, self._plan, self._resumed, self._by_step = [], event.plan, False, {}
                 self.phase = "running"
             case CommandStarted() if event.plan == self._plan:
@@ -219,7 +203,10 @@ class PlanRows:
         self._by_step[event.step] = row
 
     def _row(self, command: str) -> Row:
-        """Return the row of a command that begins. Waiting rows before it were done before a resumption, or are skipped."""
+        """Return the row for the command that is starting.
+
+        Earlier rows that are still waiting become "done before" in a resumed run, otherwise "skipped".
+        """
         waiting = [row for row in self.rows if row.status == "waiting"]
         found = next((row for row in waiting if row.command == command), None)
         if found is None:
@@ -247,16 +234,16 @@ _KEYS, _BRANCHES = 8, 3
 _RUNNING = "running the plan"
 
 
-class Screen:
-    """Shows the progress of a question on a terminal (stderr), from its first event on. The refreshing thread only reads.
+class Screen(Display):
+    """Shows the progress of a question on a terminal (stderr), starting at the first event.
 
-    The commands of a plan are shown in the display while the plan runs, and are printed as lines above the display when it ends. So
-    no command is shown twice.
+    The redrawing thread only reads this object's data. The commands of a plan are shown in the display while the plan runs, and
+    are printed as lines above the display when the plan ends. So no command is shown twice.
     """
 
     def __init__(self, calls: Calls, question: str, most: int, console: Console | None = None) -> None:
         self._calls, self._question, self._most = calls, question, most
-        self._lines, self._plan = Lines(most), PlanRows()
+        self._lines, self._plan = Lines(most=most), PlanRows()
         self._held: list[Event] = []
         self._step, self._decision, self._hypothesis, self._doing = 1, "", "", "reading the graph"
         self._sizes: dict[str, int] = {}
@@ -373,7 +360,7 @@ class Screen:
         return Text(f"{row.status}{count}", style=STYLES.get(row.status, "red"))
 
     def _branches(self) -> list[RenderableType]:
-        best = f" · best worth {self._best:.2f}" if self._best is not None else ""
+        best = f" · best value {self._best:.2f}" if self._best is not None else ""
         parts: list[RenderableType] = [
             one_line(f"branches: {len(self._open)} open · {self._closed} closed{best}", "cyan", 2)
         ]

@@ -1,67 +1,25 @@
-"""The end of ``ask``: writes the answer to stdout, and its evidence, its cost and the command that continues to stderr."""
+"""The output of ``ask``: the answer on stdout; its evidence, its cost and the command that resumes the run on stderr."""
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field
 
 from ....lang.diagnostic import printable
-from ...api.ask import MOST_CALLS, Asked, Explored, Finding, Tree
+from ...api.ask import MOST_CALLS, Asked, Explored, Finding, QuestionRun, Tree
 from ...api.figures import Calls, counted
 from ...api.files import replace_file
 from ...events import BranchClosed, BranchOpened, DecisionMade, Event, HypothesisFormed, RepairAsked
 from ...excerpts import clipped, excerpt
-from ..options import GraphOptions, Limits
-from .output import Exit, colour, complain, is_terminal, json_text, paint, say, write
+from .output import Exit, colour, complain, is_terminal, json_text, paint, say, say_prices, write
 from .run_program import CommandLines
 
-# The arguments of ``ask`` as objects.
-
 Form = Literal["auto", "plain", "json"]
-
-
-@frozen
-class SearchOptions:
-    """The options of a search. ``strategy`` is None if there is no search; ``tree`` is the output file of the tree."""
-
-    strategy: str | None = None
-    width: int = 3
-    branching: int = 3
-    depth: int = 8
-    value: str = "judge"
-    enough: float = 0.8
-    tree: str | None = None
-
-    @property
-    def settings(self) -> dict[str, Any] | None:
-        """The settings for the argument ``search`` of ``knotwork.ask``; None if there is no search."""
-        if self.strategy is None:
-            return None
-        return {
-            "strategy": self.strategy, "width": self.width, "branching": self.branching, "max_depth": self.depth,
-            "enough": self.enough,
-        }  # fmt: skip
-
-
-@frozen
-class Question:
-    """The arguments of ``knotwork ask``."""
-
-    text: str
-    graph_options: GraphOptions
-    llm: str | None
-    max_steps: int
-    max_repairs: int
-    prompt_characters: int | None
-    time_limit: float | None
-    again: bool
-    form: Form
-    max_concurrency: int
-    limits: Limits
-    search: SearchOptions = SearchOptions()
-
+SEARCH: Mapping[str, Any] = {"width": 3, "branching": 3, "depth": 8, "value": "judge", "enough": 0.8}
+"""The search options, and their defaults on the command line."""
 
 _STYLES = {"complete": "green", "ungrounded": "yellow", "stopped": "yellow", "failed": "red", "cancelled": "yellow"}
 _CODES = {
@@ -74,9 +32,14 @@ _TREE = 15
 """Maximum number of lines of a search tree that is shown in full. For a larger tree, only the path to the best state is shown."""
 
 
-def finish(made: Asked, calls: Calls, asked: Question) -> int:
-    """Write the answer and the report; return the exit code."""
-    if asked.form == "json":
+def finish(
+    made: Asked, calls: Calls, asked: QuestionRun, form: Form, tree: str | None, search: Mapping[str, Any]
+) -> int:
+    """Write the answer and the report; return the exit code.
+
+    ``tree`` is the value of --tree; ``search`` contains the other search options.
+    """
+    if form == "json":
         print(json_text(made.as_json()))
     elif made.answer:
         write(made.answer)
@@ -84,41 +47,37 @@ def finish(made: Asked, calls: Calls, asked: Question) -> int:
     if made.answer and is_terminal(sys.stdout) and is_terminal(sys.stderr):
         say()
     if made.search is not None:
-        _report_search(made.search, whole=asked.search.tree == "-")
-    _report(made, calls, asked)
+        _report_search(made.search, whole=tree == "-")
+    _report(made, calls, asked, search)
     code = _CODES[made.status]
     if made.incomplete and code == Exit.DONE:
         code = Exit.PARTIAL
     if made.unkept and code in (Exit.DONE, Exit.PARTIAL):
         code = Exit.FAILED
-    return (
-        code
-        if asked.search.tree in (None, "-") or _write_tree(made.tree, Path(asked.search.tree))
-        else code or Exit.FAILED
-    )
+    return code if tree in (None, "-") or _write_tree(made.tree, Path(tree)) else code or Exit.FAILED
 
 
 def _report_search(search: Explored, whole: bool) -> None:
     """Report the search. For a large tree, only the path to the best state is shown, unless ``whole`` is set."""
     lines = [] if search.tree is None else search.tree.text().splitlines()
     path_lines = [line for line in lines if line.startswith("*")]
-    value = "without a value" if search.value is None else f"worth {search.value:.2f}"
+    value = "value unknown" if search.value is None else f"value {search.value:.2f}"
     plans = counted(search.plans, "plan")
     count = 0 if search.tree is None else len(search.tree.nodes)
     states = f", {counted(count, 'state')}" if count else ""
-    say(f"{search.strategy}: {plans}{states}, the best {value}")
+    say(f"{search.strategy}: {plans}{states}, best {value}")
     for line in lines if whole or len(lines) <= _TREE else path_lines:
         say(printable(line))
     if not whole and len(lines) > _TREE:
         say(
-            f"  and {counted(len(lines) - len(path_lines), 'other branch', 'other branches')}; --tree - shows the whole tree"
+            f"  and {counted(len(lines) - len(path_lines), 'other branch', 'other branches')}; --tree - shows the complete tree"
         )
 
 
 def _write_tree(tree: Tree | None, path: Path) -> bool:
-    """Write the search tree in the format that the file's suffix names; return whether it was written."""
+    """Write the search tree in the format given by the file's suffix; return True on success."""
     if tree is None:
-        complain(f"no tree to write to {path}", "only --search makes one")
+        complain(f"{path} was not written: the answer has no search tree", "only --search creates a search tree")
         return False
     forms = {".json": tree.dumps, ".mmd": tree.mermaid, ".dot": tree.dot}
     text = forms.get(path.suffix.lower(), tree.text)()
@@ -130,13 +89,13 @@ def _write_tree(tree: Tree | None, path: Path) -> bool:
     return True
 
 
-def _report(made: Asked, calls: Calls, asked: Question) -> None:
+def _report(made: Asked, calls: Calls, asked: QuestionRun, search: Mapping[str, Any]) -> None:
     if made.evidence:
         say("evidence:")
         for found in made.evidence[:_FINDINGS]:
             say(printable(f"  {_finding_line(found)}"))
         if len(made.evidence) > _FINDINGS:
-            say(f"  and {len(made.evidence) - _FINDINGS} more; --format json has them")
+            say(f"  and {len(made.evidence) - _FINDINGS} more; --format json shows all")
     if not made.calls:  # a stored answer, whose warnings were not shown yet
         for reason in made.incomplete:
             say(printable(f"the answer may be incomplete: {reason}"))
@@ -148,21 +107,22 @@ def _report(made: Asked, calls: Calls, asked: Question) -> None:
         f"{made.seconds:.2f} s",
     ]
     say(f"{status}: {' · '.join(parts)}")
+    say_prices(made.prices)
     if made.reason:
         say(printable(made.reason))
-    if asked.graph_options.state is None:
+    if asked.options.state is None:
         if made.status != "complete":
-            say("with --state DIR, the same command would continue here")
+            say("use --state DIR to make a run resumable")
         if more := _more_calls(made, asked):
-            say(f"--max-calls {more} allows more calls")
+            say(f"use --max-calls {more} to allow more calls")
         return
     if made.unkept:
-        say(printable(f"not everything is saved in {asked.graph_options.state}: {made.unkept}"))
+        say(printable(f"not everything is saved in {asked.options.state}: {made.unkept}"))
     else:
-        say(f"saved in {printable(asked.graph_options.state)}")
+        say(f"saved in {printable(str(asked.options.state))}")
     if made.status != "complete":
         also = "; another model (--llm) may do better" if made.stopped in ("refused", "no_progress") else ""
-        say(f"resume with: {_command(made, asked)}{also}")
+        say(f"resume with: {_command(made, asked, search)}{also}")
 
 
 def _finding_line(found: Finding) -> str:
@@ -184,27 +144,19 @@ def _finding_line(found: Finding) -> str:
     return f"{found.key}: {excerpt(found.item, _ITEM)}{behind}"
 
 
-def _command(made: Asked, asked: Question) -> str:
-    """Return the command that continues. If the limit on steps or calls was reached, the command doubles it."""
-    words = [
-        "knotwork",
-        "ask",
-        str(asked.graph_options.graph),
-        made.question,
-        "--state",
-        str(asked.graph_options.state),
-    ]
-    if asked.llm is not None:
-        words += ["--llm", asked.llm]
-    words += ["--force"] if asked.graph_options.force else []
-    words += ["--raw"] if asked.graph_options.raw else []
-    words += _search_options(asked.search, made.stopped == "exhausted")
+def _command(made: Asked, asked: QuestionRun, search: Mapping[str, Any]) -> str:
+    """Return the command that resumes the run. If the limit on steps or calls was reached, the command doubles this limit."""
+    options, limit = asked.options, asked.limits["max_calls"]
+    words = ["knotwork", "ask", str(options.graph), made.question, "--state", str(options.state)]
+    words += ["--llm", asked.llm] if asked.llm is not None else []
+    words += [flag for flag, on in (("--force", options.force), ("--raw", options.raw)) if on]
+    words += _search_options(asked.strategy, search, made.stopped == "exhausted")
     if made.stopped in ("refused", "no_progress") and not str(asked.llm).startswith(("replay:", "record:")):
         words += ["--no-cache"]  # the cache would return the same answer for the same prompt
     if more := _more_calls(made, asked):
         words += ["--max-calls", str(more)]
-    elif asked.limits.max_calls not in (None, MOST_CALLS):
-        words += ["--max-calls", str(asked.limits.max_calls)]
+    elif limit not in (None, MOST_CALLS):
+        words += ["--max-calls", str(limit)]
     if made.stopped == "steps" or (made.stopped == "refused" and len(made.steps) >= asked.max_steps):
         words += ["--max-steps", str(2 * asked.max_steps)]
     elif asked.max_steps != 12:
@@ -212,43 +164,39 @@ def _command(made: Asked, asked: Question) -> str:
     return shlex.join(words)
 
 
-def _more_calls(made: Asked, asked: Question) -> int:
-    """Return a higher limit on calls if the present limit ended the loop; otherwise 0."""
-    most = asked.limits.max_calls
+def _more_calls(made: Asked, asked: QuestionRun) -> int:
+    """Return a higher limit on calls if the current limit ended the run; otherwise 0."""
+    most = asked.limits["max_calls"]
     return max(1, 2 * most) if made.stopped == "budget" and most is not None and made.calls >= most else 0
 
 
-def _search_options(search: SearchOptions, exhausted: bool) -> list[str]:
-    """Return the options of a search that are not defaults. If the search tried everything, return the options of a larger search.
+def _search_options(strategy: str | None, search: Mapping[str, Any], exhausted: bool) -> list[str]:
+    """Return the search options as words of a command line, without default values.
 
-    The depth is increased, not the number of branches: stored proposals are reused, so visited states would get no new branches.
+    If the search was exhausted, the options describe a larger search. An exhausted greedy search becomes a beam search. Any
+    other search becomes deeper, not wider, because stored proposals are reused: visited states would get no new branches.
     """
-    strategy, depth = search.strategy, search.depth
     if strategy is None:
         return []
     if exhausted and strategy == "greedy":
         strategy = "beam"
     elif exhausted:
-        depth += 4
-    search, words = evolve(search, depth=depth), ["--search", strategy]
-    for name in ("width", "branching", "depth", "value", "enough"):
-        if (given := getattr(search, name)) != getattr(SearchOptions(), name):
-            words += [f"--{name}", str(given)]
-    return words
+        search = {**search, "depth": search["depth"] + 4}
+    named = ((f"--{name}", str(search[name])) for name, default in SEARCH.items() if search[name] != default)
+    return ["--search", strategy, *(word for pair in named for word in pair)]
 
 
-# The output while a question is answered: decisions, hypotheses, finished commands, branches, repairs.
+# Output during the run: decisions, hypotheses, finished commands, branches, repairs.
 
 _LONGEST, _BRIEF = 400, 160
 _LINE_STYLES = {"start": "cyan", "continue": "green", "refine": "yellow", "pivot": "yellow", "terminate": "green"}
 
 
 @define
-class Lines:
+class Lines(CommandLines):
     """Prints a line on stderr for each decision, hypothesis and branch, and for each command of a plan."""
 
-    most: int
-    _commands: CommandLines = field(factory=CommandLines)
+    most: int = 0
     _open: dict[int, list[BranchOpened]] = field(factory=dict)
     _hypothesis: str = ""
 
@@ -273,27 +221,20 @@ class Lines:
             case RepairAsked():
                 first = next(
                     (each["message"] for each in event.diagnostics if each["severity"] == "error"),
-                    event.reason or "it can't be read",
+                    event.reason or "the answer can't be read",
                 )
-                refused = "plan refused, asked" if event.written else "asked"  # without an answer there was no plan
+                refused = "plan refused, asked" if event.written else "asked"  # without an answer, no plan was refused
                 self.note(f"  {refused} again ({event.attempt}): {clipped(str(first), _LONGEST)}")
             case BranchOpened():
                 self._open.setdefault(event.node, []).append(event)
             case BranchClosed():
                 self._branch_closed(event)
             case _:
-                self._commands(event)
-
-    def note(self, text: str) -> None:
-        """Print a line."""
-        self._commands.note(text)
-
-    def stop(self) -> None:
-        """Do nothing."""
+                super().__call__(event)
 
     def _branch_closed(self, event: BranchClosed) -> None:
         begun = self._open.get(event.node)
-        opened = begun.pop(0) if begun else None  # a state's branches end in the order in which they began
+        opened = begun.pop(0) if begun else None  # the branches of a state end in the order in which they began
         if begun == []:
             del self._open[event.node]
         outcome = event.outcome or event.status
@@ -302,7 +243,7 @@ class Lines:
         else:
             there = "state {} again" if event.status == "merged" else "state {}"
             came = f"{outcome}, {there.format(event.child)}"
-            came += f" worth {event.value:.2f}" if event.value is not None else ""
+            came += f", value {event.value:.2f}" if event.value is not None else ""
         why = [] if opened is None else [clipped(each, _BRIEF) for each in (opened.rationale, opened.plan) if each]
         about = f" {': '.join(why)}" if why else ""
         self.note(f"  branch of state {event.node}:{about} → {clipped(came, _LONGEST)}")

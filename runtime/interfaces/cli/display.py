@@ -1,10 +1,10 @@
-"""A live display at the bottom of a terminal (stderr). It is redrawn several times a second; permanent lines appear above it."""
+"""A live display at the bottom of a terminal (stderr). It is redrawn several times per second; permanent lines appear above it."""
 
 import sys
 from collections.abc import Callable, Sequence
 from threading import Event, RLock, Thread
 from time import perf_counter
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from attrs import define, field
 from rich.console import Console, Group
@@ -26,17 +26,19 @@ from ...events import (
     StepSkipped,
     StepStarted,
     Warned,
+    is_nested,
 )
 from ...events import Event as RunEvent
-from .output import say
+from .output import Display
 
 _SECONDS = 1 / 8
 
 
 class _Guarded(Console):
-    """A console that one thread locks from the beginning of an output until the output is written.
+    """A console that a thread keeps locked while it prints.
 
-    Otherwise another thread could draw a frame between the removal of the last frame and the output, and that frame would remain.
+    Without the lock, another thread could draw a frame between the removal of the last frame and the output, and that frame would
+    remain on the screen.
     """
 
     def __init__(self, guard: "RLock", file: TextIO) -> None:
@@ -56,7 +58,10 @@ class _Guarded(Console):
 
 
 class Foot:
-    """The live display and the lines above it. ``drawn`` returns the content; it is called in the refreshing thread and must only read."""
+    """The live display and the lines above it.
+
+    ``drawn`` returns the content; it runs in the redrawing thread and must not change any data.
+    """
 
     def __init__(self, drawn: Callable[[], Any], console: Console | None = None) -> None:
         self._drawn = drawn
@@ -64,7 +69,7 @@ class Foot:
         self._guard, self._over = RLock(), Event()
         self.spinner = Spinner("dots", style="cyan")
         self.console = console or _Guarded(self._guard, sys.stderr)
-        # Other output to stderr appears above the display, such as the progress of downloading the local model's weights.
+        # Other output to stderr, such as the progress of downloading the local model's weights, appears above the display.
         self._live = Live(
             get_renderable=self._draw, console=self.console, auto_refresh=False, transient=True,
             redirect_stdout=False, redirect_stderr=True,
@@ -101,19 +106,21 @@ class Foot:
                     self._live.refresh()
 
     def _draw(self) -> Any:
-        return self._drawn() if self._shown else Text()  # rich calls this during construction, too early
+        return self._drawn() if self._shown else Text()  # rich also calls this during construction
 
 
 def one_line(text: str, style: str = "", indent: int = 0) -> Text:
-    """Return untrusted text as one line, cut at the terminal's width. A wrapped line would not be removed when the display is redrawn."""
+    """Return untrusted text as one line, cut at the terminal's width. (Redrawing the display would not remove a wrapped line.)"""
     shown = " " * indent + printable(" ".join(text.split()))
     return Text(shown, style=style, overflow="ellipsis", no_wrap=True)
 
 
 def aligned_columns(rows: Sequence[tuple[Text, Text]], width: int) -> list[Text]:
-    """Return rows of two texts as lines of at most ``width`` cells; the second texts are aligned.
+    """Return rows with two columns as lines of at most ``width`` cells.
 
-    The second texts take up to two thirds of the width, the first texts the rest.
+    In all lines, the second column begins at the same position.
+
+    The second column takes up to two thirds of the width; the first column takes the rest.
     """
     right = min(max((second.cell_len for _, second in rows), default=0), max(1, width * 2 // 3))
     left = min(max((first.cell_len for first, _ in rows), default=0), max(1, width - right - 1))
@@ -126,26 +133,7 @@ def aligned_columns(rows: Sequence[tuple[Text, Text]], width: int) -> list[Text]
     return lines
 
 
-# The interface of all displays of a run.
-
-
-class Display(Protocol):
-    """A subscriber that displays events."""
-
-    def __call__(self, event: RunEvent) -> None:
-        """Show one event."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Show a permanent line."""
-        ...
-
-    def stop(self) -> None:
-        """Restore the screen; may be called more than once."""
-        ...
-
-
-# The progress of a script on stderr: lines in a pipe, a live display on a terminal.
+# The progress of a script on stderr: lines in a pipe, or a live display on a terminal.
 
 
 @define
@@ -168,7 +156,7 @@ class RunFigures(Calls):
             case RunStarted():
                 self._planned = frozenset(step for layer in event.layers for step in layer)
                 self.steps = len(self._planned)
-            case StepFinished():
+            case StepFinished() if not is_nested(event.step):
                 self.done += event.status == "done"
                 self.failed += event.status == "failed"
                 self.reused += event.reused
@@ -186,7 +174,7 @@ class RunFigures(Calls):
 
 
 def event_line(event: RunEvent) -> str:
-    """Return the line for an event of a script's run; "" for an event without a line, such as those that the summary reports."""
+    """Return the line for an event of a script's run; "" for an event without a line, such as one that the summary reports."""
     match event:
         case RunStarted() if event.layers:
             return f"running {counted(sum(map(len, event.layers)), 'step')} in {counted(len(event.layers), 'layer')}"
@@ -196,7 +184,8 @@ def event_line(event: RunEvent) -> str:
         case CallRetried():
             place = event.step if event.item is None else f"{event.step}[{event.item}]"
             kinds = {"retry": "call sent again", "again": "asked again", "repair": "asked to repair the answer"}
-            return f"({place}) {kinds.get(event.kind, event.kind)} ({event.attempt}): {event.reason}"
+            void = "; what was shown of its answer is void" if event.is_void else ""
+            return f"({place}) {kinds.get(event.kind, event.kind)} ({event.attempt}): {event.reason}{void}"
         case Warned() if not event.message.startswith("skipped:"):
             return f"warning: ({event.step}) {event.message}" if event.step else f"warning: {event.message}"
         case _:
@@ -204,25 +193,19 @@ def event_line(event: RunEvent) -> str:
 
 
 @define
-class StepLines:
+class StepLines(Display):
     """Prints a line for each finished step."""
 
     figures: RunFigures
 
     def __call__(self, event: RunEvent) -> None:
         """Print the line of an event."""
+        if isinstance(event, StepFinished) and is_nested(event.step):
+            return  # the step that runs the script reports it
         if text := event_line(event):
             figures = self.figures
             place = f"[{figures.done + figures.failed}/{figures.steps}] " if isinstance(event, StepFinished) else ""
             self.note(place + text)
-
-    def note(self, text: str) -> None:
-        """Print a line."""
-        say(printable(text))
-        sys.stderr.flush()
-
-    def stop(self) -> None:
-        """Do nothing."""
 
 
 _ROWS = 10
@@ -231,7 +214,10 @@ _ROWS = 10
 
 @define
 class _Row:
-    """A running step: its start time, and the numbers of calls made and answered for the items of EACH."""
+    """A running step: its start time, the number of its calls, and how many of them are answered.
+
+    ``is_each`` is true for a step with EACH.
+    """
 
     began: float = field(factory=perf_counter)
     calls: int = 0
@@ -239,8 +225,8 @@ class _Row:
     is_each: bool = False
 
 
-class RunScreen:
-    """Shows a run on a terminal. The refreshing thread only reads; the thread of the run delivers the events."""
+class RunScreen(Display):
+    """Shows a run on a terminal. The redrawing thread only reads this object's data; the run's thread delivers the events."""
 
     def __init__(self, figures: RunFigures, name: str, console: Console | None = None) -> None:
         self._figures = figures
@@ -248,7 +234,7 @@ class RunScreen:
         self._began = perf_counter()
         self._rows: dict[str, _Row] = {}
         self._foot = Foot(self._drawn, console)
-        self.note, self.stop = self._foot.note, self._foot.stop
+        self.note, self.stop = self._foot.note, self._foot.stop  # type: ignore[method-assign]
 
     def __call__(self, event: RunEvent) -> None:
         """Process one event; print the permanent lines above the display."""
@@ -260,8 +246,8 @@ class RunScreen:
                 self._rows[event.step] = _Row()
             case StepFinished() | StepSkipped():
                 self._rows.pop(event.step, None)
-                if isinstance(event, StepFinished) and event.status == "failed":
-                    self.note(event_line(event), "red")
+                if isinstance(event, StepFinished) and event.status == "failed" and not is_nested(event.step):
+                    self._foot.note(event_line(event), "red")
             case CallStarted() | CallFinished():
                 if row := self._rows.get(event.step):
                     row.is_each = row.is_each or event.item is not None

@@ -1,4 +1,4 @@
-"""Reads extractions, one line per context. The lines are the output of ``seed run``, or were written by a person or a program.
+"""Reads extractions, one line per context. The lines come from ``seed run`` or from another source.
 
 A line is ``{"context": {...} or a name, "extractions": [{"extraction": {...}, "meta": {...}}]}``. A result of ``seed run`` also has
 ``name``, ``index`` and ``counts``.
@@ -11,12 +11,9 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from ....lang.trees import walk
-from ....lang.trees.expr import Field
-from ....lang.trees.seed import FormulaSeed
 from ...api.checks import Checked, check_seed
-from ...api.seed import Counts, ResultFault, SeedResult, read_result
-from .contexts import Contexts, context_name, without_reviews
+from ...api.seed import Counts, ResultFault, SeedResult, SeedTree, read_result, without_reviews
+from .contexts import Contexts, context_name
 from .inputs import Unreadable, read_source, required, show
 from .json_stream import Item, NotJSON, values
 from .output import Exit, Misused, say
@@ -27,7 +24,7 @@ _MOST_NAMES = 5
 
 @frozen
 class Extracted:
-    """The extractions of one context. ``given`` is the JSON object of the line, ``result`` its parsed form."""
+    """The extractions of one context. ``given`` is the JSON object of the line; ``result`` is its parsed form."""
 
     line: int
     context: Mapping[str, Any]
@@ -46,33 +43,38 @@ class Extracted:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The successful extractions as rows for computations. ``review`` and ``excerpt`` of a row name its source."""
+        """The successful extractions as rows for computations. ``review`` and ``excerpt`` in a row identify its source."""
         return [found.as_json() for found in self.result.extractions if not found.failed]
 
 
 @define
 class Results:
-    """A file of results (``-`` is stdin) of one seed. Iterate over it only once.
+    """A file (``-`` is stdin) with the results of one seed. Iterate over it only once.
 
-    ``items`` are the lines of the file. ``known`` are the contexts by index, for lines without a context (None: not given).
+    ``items`` yields the lines of the file. ``known`` maps each index to its context (None: not given). ``known`` is used for
+    lines that contain no context.
     """
 
-    seed: FormulaSeed
+    seed: SeedTree
     items: Contexts
     known: Mapping[int, Mapping[str, Any]] | None = None
 
     @classmethod
-    def of(cls, seed: FormulaSeed, name: str, contexts: str | None) -> "Results":
-        """Prepare to read the file ``name``. ``contexts`` is the file of the contexts (None: not given). Raises ``Misused``."""
-        items = Contexts(name, what="results")
+    def of(cls, seed: SeedTree, name: str, contexts: str | None) -> "Results":
+        """Prepare to read the file ``name``. ``contexts`` is the file with the contexts (None: not given). Raises ``Misused``."""
+        items = Contexts(name, "results", "compute SEED RESULTS")
         if contexts is None:
             return cls(seed, items)
         if contexts == name:
-            raise Misused(f"{contexts} is given as the results and as the contexts")
-        return cls(seed, items, {item.index: without_reviews(item.value) for item in Contexts(contexts)})
+            raise Misused(f"{contexts} is given both as the results and as the contexts")
+        order = "compute SEED RESULTS --contexts FILE"
+        return cls(seed, items, {item.index: without_reviews(item.value) for item in Contexts(contexts, order=order)})
 
     def __iter__(self) -> Iterator[Extracted]:
-        """Yield the extractions of each context. Raises ``Misused`` for lines that do not fit the seed."""
+        """Yield the extractions of each context. A faulty line is added to ``items.faults``.
+
+        Raises ``Misused`` if the file does not fit the seed.
+        """
         for item in self.items:
             made = self._read(item)
             if isinstance(made, str):
@@ -97,23 +99,23 @@ class Results:
     def _without_extractions(self, given: Mapping[str, Any]) -> str:
         shown = self.items.display_name
         if "reviews" in given:
-            hint = f"knotwork seed run SEED {shown} makes the extractions"
-            raise Misused(f"{shown} has contexts, not extractions", hint)
+            hint = f"extract with: knotwork seed run SEED {shown}"
+            raise Misused(f"{shown} contains contexts, not extractions", hint)
         if "outputs" in given:
             raise Misused(
                 f"{shown} has no extractions: it was written with --brief",
-                "repeat the run without --brief: no call is paid for twice",
+                "repeat the run without --brief; answers in the cache are reused",
             )
-        return 'it has no "extractions"'
+        return 'the key "extractions" is missing'
 
     def _compare(self, result: SeedResult) -> None:
-        """Raise ``Misused`` if the extractions have none of the seed's fields: they belong to another seed."""
+        """Raise ``Misused`` if the extractions have none of the seed's fields, because then they belong to another seed."""
         have = list(dict.fromkeys(key for found in result.extractions for key in found.extraction))
         fields = self.seed.field_by_name
         if have and fields and not any(key in fields for key in have):
             raise Misused(
-                f"{self.items.display_name} belongs to another seed: it has {', '.join(have[:_MOST_NAMES])}",
-                f"this seed extracts {', '.join(list(fields)[:_MOST_NAMES])}",
+                f"{self.items.display_name} belongs to another seed: its fields are {', '.join(have[:_MOST_NAMES])}",
+                f"the fields of this seed are {', '.join(list(fields)[:_MOST_NAMES])}",
             )
 
     def _context(self, given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
@@ -127,17 +129,15 @@ class Results:
                 named = [each for each in self.known.values() if each.get("name") == name]
                 if not named:
                     raise Misused(
-                        f"{self.items.display_name} has {name}, which the contexts lack",
-                        "use the two files of the same run",
+                        f"{self.items.display_name} has a result for {name}, but the contexts do not include {name}",
+                        "use the contexts and the results of the same run",
                     )
                 found = named[0]
             return found
-        fields = (node for step in self.seed.steps for node in walk(step) if isinstance(node, Field))
-        read = next((each.name for each in fields if each.namespace == "context"), None)
-        if read is not None:
+        for name in self.seed.context_fields[:1]:
             raise Misused(
-                f"{self.seed.source.name} reads context.{read}, and {self.items.display_name} has no contexts",
-                "--contexts FILE names them",
+                f"{self.seed.source.name} reads context.{name}, but {self.items.display_name} has no contexts",
+                "give the file with the contexts: --contexts FILE",
             )
         return {"name": context} if isinstance(context, str) else {}
 
@@ -148,7 +148,10 @@ def _name(given: Mapping[str, Any], context: Mapping[str, Any]) -> str:
 
 
 def _with_defaults(given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    """Return a line as the result of a run. If parts of a result are missing, as in a line written by a person, defaults are added."""
+    """Convert a line to the form of a result of ``seed run``.
+
+    Keys that are missing, as in a line written by hand, get defaults.
+    """
     if "status" in given and "counts" in given:
         return given
     found = given["extractions"]
@@ -164,9 +167,10 @@ def _with_defaults(given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
 
 
 def choose_result(results: Results, wanted: str | None) -> tuple[Extracted, bool]:
-    """Return the result that ``wanted`` names (by the context's name, or its number from 1), and whether further results exist.
+    """Return the result for the context ``wanted`` (its name, or its number from 1), and whether more results follow.
 
-    If ``wanted`` is None, return the first result. Raises ``Misused`` if no such result exists.
+    If ``wanted`` is None, return the first result. Otherwise, the second value is always False. Raises ``Misused`` if the file
+    has no such result.
     """
     first: Extracted | None = None
     names: list[str] = []
@@ -194,24 +198,24 @@ def choose_result(results: Results, wanted: str | None) -> tuple[Extracted, bool
     from ....lang.diagnostic import nearest
 
     near = nearest(str(wanted), names)
-    raise Misused(
-        f"{results.items.display_name} has no context {str(wanted)[:60]}", f"did you mean {near}?" if near else ""
-    )
+    hint = f"did you mean {near}?" if near else f"name a context, or give a number from 1 to {len(names):,}"
+    raise Misused(f"{results.items.display_name} has no context {str(wanted)[:60]}", hint)
 
 
-# Reads and checks the seed of a command. A file of another kind is reported.
+# Reads and checks the seed that a command takes. A file of another kind is reported.
 
 _OTHERS = {".lwt": "a prompt script", ".gasl": "a program"}
 
 
-def open_seed(name: str, order: str, *, warn: bool = False) -> FormulaSeed | Checked:
-    """Return the seed, or a ``Checked`` with the errors if the seed is invalid. ``warn``: print the seed's warnings to stderr.
+def open_seed(name: str, order: str, *, warn: bool = False) -> SeedTree | Checked:
+    """Return the seed, or a ``Checked`` with the errors if the seed is invalid.
 
-    ``order`` is the command with its arguments in the right order, for hints. Raises ``Misused`` for a file of another kind.
+    With ``warn``, print the seed's warnings to stderr. ``order`` is the command with its arguments in the correct order, for
+    hints. Raises ``Misused`` for a file of another kind.
     """
     for suffix, noun in _OTHERS.items():
         if name.lower().endswith(suffix):
-            raise Misused(f"{name} is {noun}, not a Formula Seed", f"it is run by: knotwork run {name}")
+            raise Misused(f"{name} is {noun}, not a Formula Seed", f"run it with: knotwork run {name}")
     try:
         source = read_source(name, like="*.seed.json")
     except Unreadable as error:
@@ -229,7 +233,7 @@ def open_seed(name: str, order: str, *, warn: bool = False) -> FormulaSeed | Che
 
 
 _LOOKED_AT = 4 << 20
-"""Maximum number of characters of a file that are read to detect its kind."""
+"""Maximum number of characters that are read from a file to detect its kind."""
 
 
 def _beginning(name: str) -> bytes:
@@ -241,19 +245,21 @@ def _beginning(name: str) -> bytes:
 
 
 def _compare(name: str, beginning: bytes, order: str) -> None:
-    """Raise ``Misused`` for contexts, results or CSV in place of the seed: the arguments are probably in the wrong order."""
+    """Raise ``Misused`` if the file contains contexts, results or CSV. The arguments are then probably in the wrong order."""
     try:
         first = next(values(io.BytesIO(beginning)), None)
     except NotJSON as error:
         if error.looks_like == "csv" or not name.lower().endswith(".json"):
-            raise Misused(f"{name} is not JSON; a Formula Seed is", f"the order is: {order}") from None
+            raise Misused(
+                f"{name} is not JSON, so it is not a Formula Seed", f"the argument order is: {order}"
+            ) from None
         return
     if first is None or not isinstance(first.value, dict):
         return
     keys = first.value.keys()
     found = "results" if "extractions" in keys else "contexts" if "reviews" in keys else ""
     if found:
-        raise Misused(f"{name} has {found}, not a Formula Seed", f"the order is: {order}")
+        raise Misused(f"{name} contains {found}, not a Formula Seed", f"the argument order is: {order}")
 
 
 def report_errors(checked: Checked, what: str = "nothing was run") -> int:

@@ -1,22 +1,25 @@
-"""Reads scripts and inputs from files and stdin, and shows diagnostics. A file that can't be read also gives a diagnostic."""
+"""Reads scripts and inputs from files and stdin, and shows diagnostics. An unreadable file is also reported as a diagnostic."""
 
 import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from attrs import evolve, frozen
 
-from ....lang.diagnostic import WIDTH, Diagnostic, nearest, picture, printable, sort_key
+from ....lang.diagnostic import WIDTH, Diagnostic, json_words, nearest, picture, printable, sort_key
 from ....lang.source import Source, Span
 from ...api.checks import (
     MAX_STEPS,
     MISSING,
     Checked,
+    CheckedCases,
+    CheckedProgram,
+    CheckedScript,
     CheckedSeed,
     Mode,
     check_program,
@@ -24,24 +27,24 @@ from ...api.checks import (
     check_seed,
 )
 from ...api.files import UnknownSuffix, known_suffix
-from ...events import BudgetReached
-from .output import Misused, colour, is_terminal, picture_in_colour, say
+from .output import Misused, colour, graph_progress, is_terminal, picture_in_colour, say
 
 if TYPE_CHECKING:
     from ...api.checks import Surroundings
     from ...api.file_kinds import FileKind
     from ...api.workspace import OpeningCallbacks
+    from ...events import BudgetReached
 
 STDIN = "-"
 MAX_SCRIPT = 16 << 20
-"""Maximum size of a script in bytes: four bytes for each character of the longest script."""
+"""Maximum size of a script in bytes: four times its maximum number of characters."""
 MAX_INPUT = 256 << 20
 """Maximum size of an input in bytes."""
 
 
 @frozen
 class Unreadable(Exception):
-    """A file can't be read as text or as JSON. ``diagnostic`` is the reason; its positions refer to ``source``."""
+    """Raised if a file can't be read as text or as JSON. ``diagnostic`` is the reason; its positions refer to ``source``."""
 
     diagnostic: Diagnostic
     source: Source
@@ -50,11 +53,11 @@ class Unreadable(Exception):
 def only_one_stdin(names: Sequence[str | None]) -> None:
     """Raise ``Misused`` if more than one of ``names`` is stdin (``-``)."""
     if sum(name == STDIN for name in names) > 1:
-        raise Misused("stdin (-) can be read only once", "write one of them to a file, and name the file")
+        raise Misused("stdin (-) can be read only once", "save one of the inputs to a file, and give the file's name")
 
 
 def writable(name: str | None, suffixes: Sequence[str]) -> None:
-    """Refuse an output file whose suffix is not one of ``suffixes``. None and ``-`` are stdout. Raises ``Misused``."""
+    """Raise ``Misused`` if the suffix of an output file is not one of ``suffixes``. None and ``-`` mean stdout."""
     if name is not None and name != STDIN:
         try:
             known_suffix(name, suffixes)
@@ -63,7 +66,7 @@ def writable(name: str | None, suffixes: Sequence[str]) -> None:
 
 
 def required(source: Source, taken: "Collection[FileKind]", what: str, document: "FileKind" = "plan") -> "FileKind":
-    """Return the kind of a text if it is one of ``taken``, otherwise raise ``Misused``. Arguments are as for ``file_kinds.require``."""
+    """Return the kind of ``source`` if it is in ``taken``; otherwise raise ``Misused``. ``require`` explains the arguments."""
     from ...api.file_kinds import require
     from ...errors import WrongFile
 
@@ -76,8 +79,8 @@ def required(source: Source, taken: "Collection[FileKind]", what: str, document:
 def read_source(name: str, *, like: str = "*.lwt", missing: str = "") -> Source:
     """Return the text of the script ``name`` (``-`` is stdin). Raises ``Unreadable``.
 
-    ``like``: the name pattern of the expected files, for the hint if ``name`` is a folder ("": no hint). ``missing``: the hint if
-    neither the file nor a file with a similar name exists.
+    ``like`` is the name pattern of the expected files, for the hint if ``name`` is a folder ("" means no hint). ``missing`` is the
+    hint if neither the file nor a file with a similar name exists.
     """
     shown = "<stdin>" if name == STDIN else name
     try:
@@ -97,13 +100,11 @@ def read_input(name: str) -> Any:
 
     try:
         value = json.loads(text, parse_constant=no_number)
-        # JSON allows a lone surrogate ("\ud800"), but it is not valid text: it could not be sent to a model or saved.
+        # JSON allows a lone surrogate ("\ud800"), but it is not valid text and can't be sent to a model or saved.
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except json.JSONDecodeError as error:
-        from ....adapters.llm.json_schema import json_words  # imported late, because it imports the schema validator
-
         span = Span(error.pos, min(error.pos + 1, len(text)))
         hint = _why_not_json(text, error.pos, shown)
         what = "the input is empty" if not text.strip() else f"the input is not JSON: {json_words(error)}"
@@ -112,7 +113,7 @@ def read_input(name: str) -> Any:
         what = "the input is nested too deeply"
         raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
     except UnicodeEncodeError:
-        what = "the input has a lone surrogate (half a character, such as \\ud800) in a string"
+        what = "the input contains a lone surrogate (half a character, such as \\ud800) in a string"
         raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
     except ValueError as error:
         what = f"the input is not JSON: {error}"
@@ -120,7 +121,7 @@ def read_input(name: str) -> Any:
 
 
 def _fitted(error: Unreadable, name: str, like: str, missing: str) -> Unreadable:
-    """Return the error with the command's hints for a folder or a missing file."""
+    """Return the error. If the file is a folder or is missing, the error has the command's hint."""
     found = error.diagnostic
     if found.message.endswith(_A_FOLDER) and like:
         return evolve(error, diagnostic=evolve(found, hints=(f"name a file in it: {os.path.join(name, like)}",)))
@@ -133,7 +134,7 @@ _A_FOLDER, _NO_FILE = "it is a folder", "the file does not exist"
 
 
 def _why_not_json(text: str, at: int, name: str) -> str:
-    """Return a hint that says how to make the text valid JSON; "" if the cause of the error is unknown."""
+    """Return a hint on how to make the text valid JSON; "" if the cause of the error is unknown."""
     file = name if name != "<stdin>" else "FILE"
     before, rest = text[:at].rstrip(), text[at : at + 1]
     if before and before[-1] in "}]" and rest in ("{", "["):
@@ -166,7 +167,7 @@ def _text(name: str, shown: str, limit: int) -> str:
         raise _unreadable("KW002", what, shown, *hints) from None
     if (nul := text.find("\0")) >= 0:
         raise _unreadable("KW002", f"{shown} is binary: character {nul} is NUL", shown)
-    return text.removeprefix("\ufeff")  # the byte order mark of some editors is not part of the text
+    return text.removeprefix("\ufeff")  # some editors add a byte order mark, which is not part of the text
 
 
 def _bytes(name: str, shown: str, limit: int) -> bytes:
@@ -175,7 +176,7 @@ def _bytes(name: str, shown: str, limit: int) -> bytes:
             if sys.stdin is None:
                 raise _unreadable("KW001", "stdin is closed", shown)
             if sys.stdin.isatty():
-                print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
+                print("reading from the terminal; Ctrl-D ends the input", file=sys.stderr)
             data = sys.stdin.buffer.read(limit + 1)
             size = len(data)
         else:
@@ -184,7 +185,7 @@ def _bytes(name: str, shown: str, limit: int) -> bytes:
                 size = found.st_size if stat.S_ISREG(found.st_mode) else 0
                 data = b"" if size > limit else file.read(limit + 1)
                 size = max(size, len(data))
-    except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
+    except (OSError, ValueError) as error:  # ValueError if the name contains NUL
         raise _not_opened(name, shown, error) from None
     if size > limit:
         what = f"{shown} is larger than the limit of {limit >> 20} MiB"
@@ -227,11 +228,11 @@ def _unreadable(code: str, message: str, name: str, *hints: str) -> Unreadable:
     return Unreadable(Diagnostic(code, "error", message, None, hints), Source("", name))
 
 
-def telling(warn: Callable[[str], None]) -> "OpeningCallbacks":
+def opening_callbacks(warn: Callable[[str], None]) -> "OpeningCallbacks":
     """Return the callbacks for opening a workspace. ``warn`` receives warnings; slow steps are announced on a terminal."""
     from ...api.workspace import OpeningCallbacks
 
-    return OpeningCallbacks(warn, say if is_terminal(sys.stderr) else lambda text: None)
+    return OpeningCallbacks(warn, say if is_terminal(sys.stderr) else lambda text: None, progress=graph_progress())
 
 
 def warn(text: str) -> None:
@@ -239,8 +240,8 @@ def warn(text: str) -> None:
     say(printable(f"warning: {text}"))
 
 
-def reached(event: BudgetReached) -> str:
-    """Return the message that a budget is used up, with the option that raises the limit."""
+def reached(event: "BudgetReached") -> str:
+    """Return the message for an exhausted budget, with the option that raises the limit."""
     hint = raising(event.limit)
     return f"the budget is reached: {event.message}{f'; {hint}' if hint else ''}"
 
@@ -250,7 +251,7 @@ def raising(limit: str) -> str:
     return f"raise it with --max-{limit}" if limit else ""
 
 
-# Reading and checking of scripts, programs and seeds for all commands, and output of their diagnostics.
+# Reads and checks scripts, programs and seeds for all commands, and prints their diagnostics.
 
 
 def check_files(
@@ -260,11 +261,15 @@ def check_files(
     against: "Surroundings | None" = None,
     *,
     max_steps: int = MAX_STEPS,
+    evaluations: bool = False,
+    functions: "Mapping[str, Callable[..., Any]] | None" = None,
 ) -> list[Checked]:
-    """Read and check every file; if an input is given, check scripts and seeds against it. Errors in the input come first.
+    """Read and check every file; if an input is given, check scripts and seeds against it.
 
-    ``against`` has the graph and the state that programs are checked against. The input of a seed is a context or a list of contexts.
-    ``max_steps``: maximum number of steps of a script. Raises ``Misused`` for a file of another kind.
+    Errors in the input come first in the result. Programs are checked against the graph and the state in ``against``. The input
+    of a seed is a context or a list of contexts. ``max_steps`` is the maximum number of steps in a script. ``evaluations`` is
+    true if evaluations and test cases are also accepted. ``functions`` are the functions for ``CALL`` (None: any name).
+    Raises ``Misused`` for a file of another kind.
     """
     only_one_stdin([*names, input_name])
     results: list[Checked] = []
@@ -273,36 +278,90 @@ def check_files(
         try:
             given = (read_input(input_name),)
         except Unreadable as error:
-            results.append(Checked((error.diagnostic,), error.source))
-    return results + [_check_file(name, mode, given, against, max_steps) for name in names]
+            command = f"knotwork check {'FILE' if names[0] == STDIN else names[0]} --input -"
+            hints = tuple(hint.replace("knotwork run SCRIPT --input -", command) for hint in error.diagnostic.hints)
+            results.append(Checked((evolve(error.diagnostic, hints=hints),), error.source))
+    checked = [_check_file(name, mode, given, against, max_steps, evaluations, functions) for name in names]
+    given_options = {
+        "--input": input_name is not None,
+        "--lenient": mode == "lenient",
+        "--max-steps": max_steps != MAX_STEPS,
+        "--graph and --state": against is not None,
+        "--functions": functions is not None,
+    }
+    for option, (kinds, nouns) in _APPLIES_TO.items():
+        readable = [each for each in checked if type(each) is not Checked]
+        if given_options[option] and readable and not any(isinstance(each, kinds) for each in readable):
+            verb = "have" if " and " in option else "has"
+            warn(f"{option} {verb} no effect: no file is {nouns}")
+    return results + checked
+
+
+_APPLIES_TO: Mapping[str, tuple[tuple[type[Checked], ...], str]] = {
+    "--input": ((CheckedScript, CheckedSeed), "a prompt script or a seed"),
+    "--lenient": ((CheckedScript,), "a prompt script"),
+    "--max-steps": ((CheckedScript,), "a prompt script"),
+    "--graph and --state": ((CheckedProgram,), "a GASL program or a plan"),
+    "--functions": ((CheckedScript, CheckedCases), "a prompt script or a file of test cases"),
+}
+"""Maps each option of ``check`` and ``plan`` to the classes of the files that it applies to, and to a name for such files."""
 
 
 def _check_file(
-    name: str, mode: Mode, given: tuple[Any, ...], against: "Surroundings | None", max_steps: int
+    name: str,
+    mode: Mode,
+    given: tuple[Any, ...],
+    against: "Surroundings | None",
+    max_steps: int,
+    evaluations: bool,
+    functions: "Mapping[str, Callable[..., Any]] | None",
 ) -> Checked:
-    """Read and check one file in its language; only the checker of that language is imported."""
+    """Read one file, and check it with the checker of its language. No other checker is imported."""
     try:
         source = read_source(name)
     except Unreadable as error:
         return Checked((error.diagnostic,), error.source)
-    match required(source, ("script", "program", "plan", "seed"), TAKEN):
+    match required(
+        source, ("script", "program", "plan", "seed", *(("evaluation", "cases") if evaluations else ())), TAKEN
+    ):
+        case "evaluation":
+            from ...api.evaluation_check import check_evaluation
+
+            return check_evaluation(source)
+        case "cases":
+            from ...api.functions import host
+            from ...api.script_cases import check_cases
+
+            return check_cases(source, host=None if functions is None else host(functions))
         case "seed":
             return seed_against(source, *given)
         case "program":
             return check_program(source, "gasl", against)
         case "plan":
             return check_program(source, "plan", against)
-    return check_script(source, mode, max_steps=max_steps, input=given[0] if given else MISSING)
+    return check_script(source, mode, max_steps=max_steps, input=given[0] if given else MISSING, functions=functions)
+
+
+def functions_in(file: str | None) -> "Mapping[str, Callable[..., Any]] | None":
+    """Return the functions in the file that ``--functions`` names; None without a file. Raises ``Misused``."""
+    if file is None:
+        return None
+    from ...api.functions import FunctionsError, load_functions
+
+    try:
+        return load_functions(file)
+    except FunctionsError as error:
+        raise Misused(error.message, error.hint) from error
 
 
 def seed_against(source: Source, given: Any = None) -> CheckedSeed:
-    """Check a seed. ``given`` is a context or a list of contexts to check it against. Raises ``Misused`` for another value."""
+    """Check a seed against ``given``, a context or a list of contexts. Raises ``Misused`` for any other value."""
     from ...api.checks import ContextError
 
     try:
         return check_seed(source, given)
     except ContextError as error:
-        hint = 'the input of a seed is a context, or a list of them: {"name": "Cafe", "reviews": [{"text": "..."}]}'
+        hint = 'the input of a seed is a context or a list of contexts: {"name": "Cafe", "reviews": [{"text": "..."}]}'
         raise Misused(str(error), hint) from None
 
 
@@ -313,11 +372,11 @@ _DRAWN = 50
 
 
 def show(results: Iterable[Checked], out: TextIO) -> None:
-    """Print the diagnostics, separated by blank lines. If there are too many, errors are preferred to other diagnostics."""
-    from ....adapters.llm.keys import mask_keys
+    """Print the diagnostics, separated by blank lines. If there are too many, errors take precedence over other diagnostics."""
+    from ...api.clients import mask_keys
 
     in_colour = colour(out)
-    # The width that the line number and the cut marks leave. A wrapped line would separate a caret from its text.
+    # Subtract the width of the line number and the ellipses. If a line were wrapped, its caret would not be below the right text.
     width = min(get_terminal_size().columns - 9, WIDTH) if is_terminal(out) else WIDTH
     for result in results:
         found = result.diagnostics

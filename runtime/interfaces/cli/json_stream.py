@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Literal
 
 from attrs import define, frozen
 
-from ....adapters.llm.json_schema import json_words
+from ....lang.diagnostic import json_words
 
 MAX_VALUE = 64 << 20
 """Maximum size of one value in bytes."""
@@ -25,7 +25,7 @@ _MARK = b"\xef\xbb\xbf"
 
 
 class NotJSON(Exception):
-    """The text as a whole is not JSON. ``looks_like`` is its probable kind."""
+    """Raised if no part of the text is JSON. ``looks_like`` is the text's probable kind."""
 
     def __init__(self, looks_like: Literal["csv", "text"]) -> None:
         super().__init__(looks_like)
@@ -36,7 +36,7 @@ class NotJSON(Exception):
 class Item:
     """A value. ``index`` counts from 0; ``line`` is the line where the value begins, from 1.
 
-    ``fault``: the reason why the text has no valid value; "" if ``value`` is valid.
+    ``fault`` is the reason why the value is invalid; "" if it is valid.
     """
 
     index: int
@@ -46,9 +46,10 @@ class Item:
 
 
 def values(stream: BinaryIO | io.FileIO, limit: int = MAX_VALUE) -> Iterator[Item]:
-    """Yield every value in order. Invalid values are yielded, too, and have an index; blank lines have no index.
+    """Yield every value in order. Invalid values are also yielded and have an index; blank lines are ignored.
 
-    A value longer than ``limit`` bytes has a fault. Raises ``NotJSON`` if no part of the text resembles JSON, and ``OSError``.
+    A value longer than ``limit`` bytes is invalid. Raises ``NotJSON`` if no part of the text resembles JSON.
+    Raises ``OSError`` if reading fails.
     """
     head, whole = _head(stream, limit)
     rest = io.BufferedReader(_Chain(head.removeprefix(_MARK), None if whole else stream), _CHUNK)
@@ -84,13 +85,13 @@ class _Chain(io.RawIOBase):
 
 
 def _read(stream: BinaryIO | io.FileIO, size: int) -> bytes:
-    """Read the bytes that are available, at least one unless the stream has ended. So the lines of a pipe are processed on arrival."""
+    """Return the available bytes, at least one unless the stream has ended. So lines from a pipe are processed on arrival."""
     read = getattr(stream, "read1", stream.read)
     return bytes(read(size))
 
 
 def _head(stream: BinaryIO | io.FileIO, limit: int) -> tuple[bytes, bool]:
-    """Return enough of the stream's beginning to detect the layout of the values, and whether this is the whole stream."""
+    """Return enough of the stream's beginning to detect the layout of the values, and whether this is the entire stream."""
     head, seen = bytearray(), -1
     while len(head) <= limit:
         chunk = _read(stream, _CHUNK)
@@ -106,7 +107,7 @@ def _head(stream: BinaryIO | io.FileIO, limit: int) -> tuple[bytes, bool]:
 
 
 def _first(head: bytearray) -> int | None:
-    """Return the offset of the first character that is not blank; None if there is none yet."""
+    """Return the offset of the first character that is not whitespace; None if there is no such character so far."""
     text = head[:_CHUNK].removeprefix(_MARK)
     blank = len(text) - len(text.lstrip())
     return None if blank == len(text) else min(len(head), _CHUNK) - len(text) + blank
@@ -150,7 +151,7 @@ def _lines(stream: "io.BufferedReader[Any]", limit: int) -> Iterator[Item]:
 
 @define
 class _Splitter:
-    """Finds the ends of values by brackets and quotes alone, so that other errors in the values do not matter.
+    """Finds the ends of values by brackets and quotes only, so that other errors in the values do not matter.
 
     ``base`` is the nesting depth of the values: 1 for the elements of a list, otherwise 0.
     """
@@ -164,7 +165,7 @@ class _Splitter:
     more: bool = False
 
     def feed(self, chunk: bytes) -> Iterator[tuple[bytes, bool]]:
-        """Yield the pieces of values in ``chunk``. The flag is True if the value ends after the piece."""
+        """Yield the pieces of values in ``chunk``, each with a flag that is True if the value ends after the piece."""
         at = begin = 0
         while at < len(chunk):
             if self.in_string:
@@ -238,7 +239,9 @@ def _pieces(stream: Any, limit: int, depth: int) -> Iterator[Item]:
     if size:
         last = _parsed(index, line, b"".join(held)) if depth == 1 and size <= limit else None
         whole = last is not None and isinstance(last.value, dict)
-        yield last if last is not None and whole else Item(index, line, fault="the text ends before the value does")
+        yield (
+            last if last is not None and whole else Item(index, line, fault="the text ends before the end of the value")
+        )
         index += 1
         if not whole:
             return
@@ -264,7 +267,7 @@ def _parsed(index: int, line: int, data: bytes) -> Item:
     except UnicodeDecodeError as error:
         return Item(index, line, fault=f"it is not text in UTF-8 (byte {error.start} is {data[error.start]:#04x})")
     except UnicodeEncodeError:
-        return Item(index, line, fault="it has a lone surrogate (half a character, such as \\ud800)")
+        return Item(index, line, fault="it contains a lone surrogate (half a character, such as \\ud800)")
     except json.JSONDecodeError as error:
         return Item(index, line, fault=f"it is not JSON: {json_words(error)} (column {error.colno})")
     except RecursionError:

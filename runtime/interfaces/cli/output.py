@@ -1,4 +1,7 @@
-"""Output, tables, signals and exit codes of all commands. Only results go to stdout; everything else goes to stderr."""
+"""Output, tables, signals and exit codes of all commands.
+
+Only results are written to stdout; everything else is written to stderr.
+"""
 
 import codecs
 import os
@@ -6,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ...errors import Misused as Misused
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
     import asyncio
     from contextlib import AbstractContextManager
 
+    from ...api.clients import Price
+    from ...events import Event
     from ..signals import SignalCount
 
 
@@ -28,7 +34,10 @@ _IN_ASCII = {"←": "<-", "→": "->", "«": "<<", "»": ">>", "·": "-", "…":
 
 
 def ready_streams() -> None:
-    """Make stdout and stderr accept any text: characters that their encoding lacks are escaped."""
+    """Make stdout and stderr accept any text.
+
+    Characters that their encoding can't represent are replaced by ASCII or escaped.
+    """
     codecs.register_error("knotwork.escape", _escaped)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
@@ -53,7 +62,10 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether output to ``stream`` is coloured. NO_COLOR and FORCE_COLOR decide; without them, terminals get colours."""
+    """Return whether output to ``stream`` is coloured.
+
+    NO_COLOR turns colours off, and FORCE_COLOR turns them on; otherwise only terminals are coloured.
+    """
     if environ.get("NO_COLOR"):
         return False
     return bool(environ.get("FORCE_COLOR")) or is_terminal(stream)
@@ -72,7 +84,7 @@ def write(text: str) -> None:
 
 
 def printable_text(text: str) -> str:
-    """Return ``text`` with visible control characters, except newlines and tabs: a model's answer must not move the cursor."""
+    """Make control characters visible, except newlines and tabs, because a model's answer must not move the cursor."""
     from ....lang.diagnostic import printable
 
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
@@ -83,13 +95,92 @@ def say(text: str = "") -> None:
     print(text, file=sys.stderr)
 
 
-def complain(message: str, hint: str = "") -> None:
-    """Write an error and its hint to stderr. API keys are masked in both."""
-    from ....adapters.llm.keys import hidden, known_keys, mask_keys
+def say_prices(prices: "Mapping[str, Price]") -> None:
+    """Write each price that was looked up, with its source and date, to stderr. A price that the user gave is not repeated."""
     from ....lang.diagnostic import printable
 
-    message, hint = (mask_keys(hidden(text, *known_keys(os.environ))) for text in (message, hint))
+    for model, price in prices.items():
+        if price.source:
+            say(printable(price.line(model)))
 
+
+class Display:
+    """The display of a run's events on stderr.
+
+    This base class displays only notes; it is used if the debug log writes the events.
+    """
+
+    def __call__(self, event: "Event") -> None:
+        """Show one event."""
+
+    def note(self, text: str) -> None:
+        """Print a permanent line. ``text`` may be untrusted."""
+        from ....lang.diagnostic import printable
+
+        say(printable(text))
+        sys.stderr.flush()
+
+    def stop(self) -> None:
+        """Remove the display, if there is one; may be called more than once."""
+
+
+class CallNotes(Display):
+    """Prints a note for each repeated call and each warning, up to a maximum number of notes."""
+
+    most = 20
+    """Maximum number of notes. In a run of thousands of calls, further notes would not help."""
+    noted = 0
+
+    def __call__(self, event: "Event") -> None:
+        """Print a note for a repeated call or a warning."""
+        from ...events import CallRetried, Warned
+
+        if isinstance(event, CallRetried):
+            text = f"asked again ({event.attempt}): {event.reason}"
+        elif isinstance(event, Warned):
+            text = f"warning: {event.step}: {event.message}" if event.step else f"warning: {event.message}"
+        else:
+            return
+        self.noted += 1
+        if self.noted <= self.most:
+            self.note(text)
+        elif self.noted == self.most + 1:
+            self.note("further messages are not shown")
+
+
+_LARGE_FILE = 64 << 20
+"""File size in bytes from which the progress is shown."""
+_PROGRESS_SECONDS = 1 / 8
+
+
+def graph_progress() -> Callable[[int, int], None]:
+    """Return a function that takes the bytes read and the size of a graph file, and shows the progress on one line of the terminal.
+
+    The line is overwritten and finally removed. Nothing is shown if stderr is not a terminal or the file is small.
+    """
+    if not is_terminal(sys.stderr):
+        return lambda done, total: None
+    last = [0.0]
+
+    def show(done: int, total: int) -> None:
+        now = perf_counter()
+        if total < _LARGE_FILE or (done < total and now - last[0] < _PROGRESS_SECONDS):
+            return
+        last[0] = now
+        text = f"{done / total:5.0%} of {total / 1e6:,.0f} MB" if done < total else ""
+        # The cursor stays at the beginning, so that an error message overwrites the line.
+        sys.stderr.write(f"{text:<30}\r")
+        sys.stderr.flush()
+
+    return show
+
+
+def complain(message: str, hint: str = "") -> None:
+    """Write an error and its hint to stderr. API keys are masked in both."""
+    from ....lang.diagnostic import printable
+    from ...api.clients import mask_known_keys
+
+    message, hint = mask_known_keys(message), mask_known_keys(hint)
     first, *rest = message.split("\n")
     on = colour(sys.stderr)
     print(f"{paint('error', 'error', on)}: {printable(first)}", file=sys.stderr)
@@ -130,24 +221,15 @@ def picture_in_colour(picture: str, severity: str) -> str:
 
 
 def drawn(value: Any, *, any_value: bool = False) -> str | None:
-    """Return a list of objects as a table, and None for any other value.
+    """Return a list of objects as a table; return None for any other value.
 
-    With ``any_value``, an object becomes a table of keys and values, and any other list a table of numbers and values. A string is
-    first parsed in the same way as a model's answer.
+    With ``any_value``, an object becomes a table of keys and values, and any other list becomes a table of numbers and values.
+    A string is first parsed in the same way as a model's answer.
     """
-    if isinstance(value, str):
-        from ....lang.literals import Reading, read
+    from ...api.figures import readable_value, table_of
 
-        found = read(value)
-        value = found.value if isinstance(found, Reading) else value
-    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        columns = list(dict.fromkeys(str(key) for item in value for key in item))
-        return render(columns, [[item.get(column, "") for column in columns] for item in value])
-    if any_value and isinstance(value, dict) and value:
-        return render(["key", "value"], [[key, entry] for key, entry in value.items()])
-    if any_value and isinstance(value, list) and value:
-        return render(["#", "value"], [[number, item] for number, item in enumerate(value)])
-    return None
+    table = table_of(readable_value(value) if isinstance(value, str) else value)
+    return None if table is None or (table.folds and not any_value) else render(table.columns, table.rows)
 
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, wide: Collection[str] = ()) -> None:
@@ -236,6 +318,7 @@ class Exit(IntEnum):
     USAGE = 2
     ERRORS = 3
     PARTIAL = 4
+    UNMET = 5
     INTERRUPTED = 130
 
     @property
@@ -246,17 +329,20 @@ class Exit(IntEnum):
 
 MEANINGS: Mapping[Exit, str] = {
     Exit.DONE: "done",
-    Exit.FAILED: "failed: the run has no output, fmt --check found a file to change, the output could not be written",
-    Exit.USAGE: "wrong usage: an unknown command or option, no model configured, an unknown run",
+    Exit.FAILED: "failed: the run has no output, a test case failed, fmt --check found a file to change, or the output could not be "
+    "written",
+    Exit.USAGE: "wrong usage: an unknown command or option, no configured model, or an unknown run",
     Exit.ERRORS: "diagnostics of severity error: nothing was run or changed",
-    Exit.PARTIAL: "partial: the run has its output, but a step or an item of EACH failed, or only some contexts of a seed are complete, or "
-    "an answer's score is below the threshold, or a GASL result is partial or based on partial data, or nothing in the state "
-    "supports the answer to a question",
+    Exit.PARTIAL: "partial: there is an output, but a step or an item of EACH failed, some contexts of a seed are incomplete, the score of "
+    "an answer is below the threshold, a GASL result is partial or based on partial data, or nothing in the state supports the "
+    "answer to a question",
+    Exit.UNMET: "requirement not met: an evaluation has a score that --require does not accept, or the test of a tuned seed does not show "
+    "that the seed is better (--require-better); or knotwork test found no test case",
     Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): finished work is kept",
 }
 """The meaning of each exit code."""
 
 
 def shell_command(*words: str) -> str:
-    """Return a command in the form in which a user types it in a shell."""
+    """Return ``words`` as a command line that the user can paste into a shell."""
     return shlex.join(words) if sys.platform != "win32" else " ".join(words)

@@ -1,11 +1,10 @@
-"""The interactive prompt of ``knotwork repl``: the greeting, the handling of Ctrl-C, and the loop that reads texts and runs them."""
+"""The interactive prompt of ``knotwork repl``: the greeting, Ctrl-C handling, and the loop that reads and runs input."""
 
 import asyncio
 import os
 import re
 import sys
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
@@ -15,31 +14,21 @@ from typing import Literal
 
 from attrs import define, evolve
 
-from ....adapters.graph import AdapterError, GraphAdapter, Item
-from ....adapters.llm.keys import mask_keys
-from ....lang.catalogue.schema import Schema
 from ....lang.diagnostic import printable
-from ....lang.parse.gasl import parse_gasl
+from ...api.clients import download_size, mask_keys
 from ...api.runs import base_directory
 from ...api.session import Session
 from ...api.session_data import Outcome, SessionModel
-from ...api.workspace import WorkspaceOptions
-from ..repl import open_repl
+from ...api.workspace import LLMError, Schema, WorkspaceOptions, example_command
+from ..repl import SessionOptions, open_repl
 from ..repl.dot_commands.inspection import LISTED
 from ..signals import SignalCount, count_signals
-from .inputs import Unreadable, only_one_stdin, read_input, read_source, telling, warn
+from .inputs import Unreadable, only_one_stdin, opening_callbacks, read_input, read_source, warn
 from .output import Exit, Misused, colour, is_terminal, leaving, paint, say
-from .turn import ReplOptions, Screen, Turn, run_batch
+from .turn import Screen, Turn, run_batch
 
 # The greeting: graph, state, model and a command to try. It shows only information that is available quickly.
 
-
-_SAMPLE = 200
-"""Number of nodes that are examined to find an attribute for the suggested command."""
-_MOST_KINDS = 20
-_LONGEST = 40
-_TELLING = re.compile(r"(?:\A|_)(?:type|kind|label|labels|category|class|group)\Z", re.IGNORECASE)
-"""Names of attributes that usually have the type of a node as value."""
 _SPEC = 60
 
 
@@ -52,7 +41,7 @@ def greet(options: WorkspaceOptions, session: Session) -> None:
         ("model", _model(session.model)),
     ):
         say(printable(f"  {name}  {told}"))
-    say(printable(f"  try    {worth_trying(session.adapter)}"))
+    say(printable(f"  try    {example_command(session.adapter)}"))
     say(".help shows the commands")
 
 
@@ -73,69 +62,32 @@ def _state(options: WorkspaceOptions, session: Session) -> str:
 
 
 def _model(model: SessionModel) -> str:
-    from ....adapters.llm import LLMError
-    from ....adapters.llm.weights import SMOLLM2, installed
-
     try:
         spec = model.effective_spec
     except LLMError:
-        return "none · .llm SPEC chooses one"
-    if spec == "local" and not any(each.name == SMOLLM2.name for each in installed()):
-        return f"local · downloaded on first use ({SMOLLM2.wheel_size / 1e6:.0f} MB)"
+        return "none · .llm SPEC selects one"
+    if size := download_size(spec):
+        return f"{spec} · downloaded on first use ({size / 1e6:.0f} MB)"
     shown = mask_keys(spec)
     return shown if len(shown) <= _SPEC else f"{shown[: _SPEC - 1]}…"
 
 
-def worth_trying(adapter: GraphAdapter | None) -> str:
-    """Return an example command for this graph. If the first nodes have kinds, it selects the nodes of the most frequent kind."""
-    if adapter is None:
-        return "sum(n * n for n in [1, 2, 3])"
-    try:
-        kind = _kind(list(adapter.nodes(None, limit=_SAMPLE).items))
-    except AdapterError:
-        kind = None
-    where = "" if kind is None else f'WHERE {kind[0]} = "{kind[1]}" '
-    return f"FIND nodes {where}ORDER BY degree DESC LIMIT 10 AS hubs"
-
-
-def _kind(nodes: list[Item]) -> tuple[str, str] | None:
-    """Return the attribute that has the type of nodes, and its most frequent value; None if there is no such attribute."""
-    seen: dict[str, Counter[str]] = {}
-    for node in nodes:
-        for name, value in node.items():
-            if name != "id" and isinstance(value, str):
-                seen.setdefault(name, Counter())[value] += 1
-    for name, counts in sorted(_telling(seen, len(nodes)), key=lambda pair: _TELLING.search(pair[0]) is None):
-        value = counts.most_common(1)[0][0]
-        command = f'FIND nodes WHERE {name} = "{value}" AS hubs'
-        # Skip names and values that need special quoting, because they make a poor first example.
-        if re.fullmatch(r"[\w .,-]+", value) and len(value) <= _LONGEST and not parse_gasl(command).diagnostics:
-            return name, value
-    return None
-
-
-def _telling(seen: dict[str, Counter[str]], nodes: int) -> Iterator[tuple[str, Counter[str]]]:
-    """Yield the attributes that at least half of the nodes have, and that have more than one but few distinct values."""
-    for name, counts in seen.items():
-        if 2 * counts.total() >= nodes and 1 < len(counts) <= min(_MOST_KINDS, nodes // 3):
-            yield name, counts
-
-
-# Ctrl-C at the prompt depends on the stage of the session. One handler stays installed, so that no other handler ends the session.
+# The effect of Ctrl-C depends on the stage of the session. One handler stays installed, so that no other handler ends the session.
 
 
 @define
 class Life:
-    """The stage of a prompt session. The signal handler calls ``hear`` from before the state is opened until the end.
+    """The stage of a prompt session.
 
-    While the session opens, a signal ends the process, because no data can be lost yet. While the session is open, a signal calls
-    ``between``, which discards the typed text. While the session closes, only the second signal ends the process: the first may have
+    The signal handler, which calls ``hear``, is installed before the state is opened and stays until the end. While the session
+    opens, a signal ends the process, because no data can be lost yet. While the session is open, a signal calls ``between``,
+    which discards the typed text. While the session closes, only the second signal ends the process, because the first may have
     been meant for the last command. Running commands handle signals themselves.
     """
 
     between: Callable[[], object] = lambda: None
     is_ended: bool = False
-    """Whether SIGTERM came while the session was open."""
+    """Whether SIGTERM was received while the session was open."""
     _stage: Literal["opening", "open", "ending"] = "opening"
     _late: int = 0
 
@@ -148,7 +100,7 @@ class Life:
         self._stage = "ending"
 
     def hear(self, told: SignalCount) -> None:
-        """Handle a signal. Raises ``KeyboardInterrupt``, as Python does by default, while the session opens."""
+        """Handle a signal. While the session opens, this raises ``KeyboardInterrupt``, as Python does by default."""
         match self._stage:
             case "opening":
                 raise KeyboardInterrupt
@@ -167,17 +119,17 @@ _ASIDE = re.compile(r"\s*\.(?:explain|help)\b", re.IGNORECASE)
 
 
 def need_prompt() -> None:
-    """Import the prompt's modules, which is slow. Raises ``Misused`` if prompt_toolkit is not installed."""
+    """Import the prompt's modules; this is slow. Raises ``Misused`` if prompt_toolkit is not installed."""
     if find_spec("prompt_toolkit") is None:
         raise Misused(
-            "repl: its extra is not installed",
+            "repl: the optional dependencies are not installed",
             "pip install 'knotwork[repl]'; without it, pass commands with -c, -f or on stdin",
         )
     import_module("..repl.terminal", __package__)
 
 
-async def run_prompt(options: ReplOptions, session: Session, life: Life) -> int:
-    """Run the prompt until the user leaves; return the exit code."""
+async def run_prompt(session: Session, options: WorkspaceOptions, life: Life, rc: bool) -> int:
+    """Run the prompt until the user leaves; return the exit code. If ``rc`` is true, run the user's settings file first."""
     from ..repl.terminal import Dropped, make_prompt, paged
 
     turn = Turn(session, Screen(session.settings, paged))
@@ -186,7 +138,7 @@ async def run_prompt(options: ReplOptions, session: Session, life: Life) -> int:
     folder = base_directory().parent
 
     def known_schema() -> Schema | None:
-        """Return the graph's schema once it is computed; completion does not wait for it."""
+        """Return the graph's schema, or None until it is computed, because completion does not wait for it."""
         return schema.result() if schema.done() and not schema.exception() else None
 
     prompt = make_prompt(session, lambda: fixes.text, known_schema, folder / HISTORY, colour=colour(sys.stdout))
@@ -196,13 +148,13 @@ async def run_prompt(options: ReplOptions, session: Session, life: Life) -> int:
             prompt.app.exit(exception=EOFError if life.is_ended else Dropped)
 
     life.between = partial(asyncio.get_running_loop().call_soon_threadsafe, dropped)
-    greet(options.session.workspace, session)
+    greet(options, session)
     try:
-        if options.rc and await _own_settings(turn, folder / RC):
+        if rc and await _own_settings(turn, folder / RC):
             return Exit.DONE
         while not life.is_ended:
             try:
-                # prompt_toolkit would handle Ctrl-C only while the prompt is shown, and leave it to Python's handler before and after.
+                # prompt_toolkit would handle Ctrl-C only while the prompt is shown; before and after, Python's handler would be active.
                 text = await prompt.prompt_async(handle_sigint=False)
             except Dropped:
                 continue
@@ -227,13 +179,16 @@ class _Fixes:
         """The text that Tab inserts at an empty prompt; empty if no fix is known."""
 
     def tell(self, typed: str, done: list[Outcome]) -> None:
-        """After an error, report which text Tab inserts and how many pieces were not run. ``.explain`` and ``.help`` keep the fix."""
+        """After an error, report which text Tab inserts and how many pieces were not run.
+
+        A successful ``.explain`` or ``.help`` does not discard the fix.
+        """
         if not done or (_ASIDE.match(typed) and done[-1].is_good):
             return
         left, fixed = self._turn.left, done[-1].fixed_text
         self.text = "" if fixed is None else "\n".join([fixed, *(piece.text for piece in left)])
         if left:
-            _hint(f"  {len(left)} more {'was' if len(left) == 1 else 'were'} not run")
+            _hint(f"  {len(left)} more {'input was' if len(left) == 1 else 'inputs were'} not run")
         if self.text:
             first, *more = self.text.split("\n")
             _hint(f"  Tab: {first}{' …' if more else ''}")
@@ -258,58 +213,70 @@ async def _own_settings(turn: Turn, path: Path) -> bool:
     return any(outcome.ends for outcome in done)
 
 
-# The command ``repl`` opens the workspace, then runs the given commands or the prompt.
+# The command ``repl`` opens the workspace, and then runs the given commands or the prompt.
 
 
-def perform(options: ReplOptions) -> int:
-    """Run the command and return the exit code. Raises ``Misused``, ``AdapterError``, ``StoreError`` and ``NotConfigured``."""
-    only_one_stdin([*options.files, options.input_file])
-    at_prompt = not (options.files or options.commands) and sys.stdin is not None and sys.stdin.isatty()
+def perform(
+    options: SessionOptions,
+    commands: Sequence[str],
+    files: Sequence[str],
+    *,
+    fail_fast: bool,
+    input_file: str | None,
+    rc: bool,
+) -> int:
+    """Run the given texts, or the prompt, in a new session; return the exit code.
+
+    If ``rc`` is true, the prompt runs the user's settings file first. Raises ``Misused``, ``AdapterError``, ``StoreError`` or
+    ``NotConfigured``.
+    """
+    only_one_stdin([*files, input_file])
+    has_texts = bool(files or commands)
+    at_prompt = not has_texts and sys.stdin is not None and sys.stdin.isatty()
     if at_prompt and sys.stdout.isatty() and not is_terminal(sys.stdout):
-        # The terminal can't move its cursor (such as a shell in an editor): read lines as from a pipe.
-        say("TERM=dumb: without a prompt, each line is run when it is complete; .quit ends")
+        # The terminal can't move its cursor (for example a shell in an editor), so read lines as from a pipe.
+        say("TERM=dumb: no prompt is shown, and each command runs when it is complete; .quit ends the session")
         at_prompt = False
     if at_prompt and not is_terminal(sys.stdout):
         raise Misused("the prompt needs a terminal on stdout", "use -c TEXT or -f FILE without a terminal")
-    if not at_prompt and options.input_file == "-" and not (options.files or options.commands):
-        raise Misused("stdin can be the input or the commands, not both", "put the input into a file, or give -c or -f")
-    graph = options.session.workspace.graph
+    if not at_prompt and input_file == "-" and not has_texts:
+        raise Misused(
+            "stdin can be the input or the commands, not both",
+            "put the input into a file, or pass commands with -c or -f",
+        )
+    graph = options.workspace.graph
     if isinstance(graph, str) and graph.endswith((".gasl", ".lwt")):
         raise Misused(f"{graph} is a command file, not a graph", f"knotwork repl GRAPH -f {graph}")
-    for name in options.files:
+    for name in files:
         if name != "-" and not os.path.exists(name):
             try:
                 read_source(name)
             except Unreadable as error:
                 raise Misused(error.diagnostic.message, "; ".join(error.diagnostic.hints)) from None
     if not at_prompt:
-        return asyncio.run(_closing(run_batch, options, _open_session(options)))
+        session = _open_session(options, input_file)
+        return asyncio.run(_closing(session, run_batch(session, commands, files, fail_fast)))
     life = Life()
     with count_signals(life.hear):  # asyncio does not replace this SIGINT handler
         need_prompt()
-        session = _open_session(options)
+        session = _open_session(options, input_file)
         life.opened()
-        return asyncio.run(_closing(partial(run_prompt, life=life), options, session, life))
+        return asyncio.run(_closing(session, run_prompt(session, options.workspace, life, rc), life))
 
 
-def _open_session(options: ReplOptions) -> Session:
-    """Open the workspace. This happens before the event loop starts, so that Ctrl-C ends a slow start at once."""
+def _open_session(options: SessionOptions, input_file: str | None) -> Session:
+    """Open the workspace. This happens before the event loop starts, so that Ctrl-C ends a slow opening at once."""
     try:
-        value = None if options.input_file is None else read_input(options.input_file)
+        value = None if input_file is None else read_input(input_file)
     except Unreadable as error:
         raise Misused(error.diagnostic.message, *error.diagnostic.hints[:1]) from None
-    return open_repl(evolve(options.session, input=value), telling(warn))
+    return open_repl(evolve(options, input=value), opening_callbacks(warn))
 
 
-async def _closing(
-    run: Callable[[ReplOptions, Session], Awaitable[int]],
-    options: ReplOptions,
-    session: Session,
-    life: Life | None = None,
-) -> int:
+async def _closing(session: Session, run: Awaitable[int], life: Life | None = None) -> int:
     """Run the session, close it, and return the exit code."""
     try:
-        return await run(options, session)
+        return await run
     finally:
         if life is not None:
             life.ending()

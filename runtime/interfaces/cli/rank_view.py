@@ -21,14 +21,27 @@ from ...events import Event, PhaseFinished, PhaseStarted, RepairAsked, StepFinis
 from ...excerpts import clipped
 from .answer_view import event_note, figures
 from .display import Foot, aligned_columns, one_line
-from .output import Exit, cancelling, colour, is_terminal, json_text, paint, render, say, shell_command, write
+from .output import (
+    Display,
+    Exit,
+    cancelling,
+    colour,
+    is_terminal,
+    json_text,
+    paint,
+    render,
+    say,
+    say_prices,
+    shell_command,
+    write,
+)
 
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 
 
 @define
 class Lines:
-    """Prints a line for each phase of one request. ``several``: each line begins with the request's number."""
+    """Prints a line for each phase of one request. If ``several`` is true, each line begins with the request's number."""
 
     number: int
     several: bool
@@ -41,7 +54,7 @@ class Lines:
 
 
 def request_note(event: Event) -> str:
-    """Return the line for an event of a request; "" for an event that has no line."""
+    """Return the line for an event of a request; "" for an event without a line."""
     match event:
         case PhaseFinished(phase="plan", status="done"):
             return f"planned {_steps(event)} in {event.seconds:.1f} s"
@@ -52,18 +65,22 @@ def request_note(event: Event) -> str:
         case PhaseFinished(phase="expand", status="pass-through"):
             return "pass-through: the plan needs no expansion"
         case ToolCalled() if event.call != "done()":
-            return f"  {clipped(event.call or 'no call of a tool', 100)}{'' if event.ok else ' refused'}"
+            return f"  {clipped(event.call or 'no tool call', 100)}{'' if event.ok else ' refused'}"
     return urgent_note(event)
 
 
 def urgent_note(event: Event) -> str:
-    """Return the line for an event outside the phases, such as a repair; "" for an event that has no line."""
+    """Return the line for an event outside the phases, such as a repair; "" for an event without a line."""
     match event:
         case RepairAsked():
-            fault = str(event.diagnostics[0]["message"]) if event.diagnostics else event.reason or "it can't be used"
+            fault = (
+                str(event.diagnostics[0]["message"])
+                if event.diagnostics
+                else event.reason or "the answer can't be used"
+            )
             if event.phase == "execute":
-                return f"the last step is asked once more: {clipped(fault, 100)}"
-            return f"the plan goes back ({event.attempt}): {clipped(fault, 100)}"
+                return f"the last step is repeated: {clipped(fault, 100)}"
+            return f"the plan is returned to the model ({event.attempt}): {clipped(fault, 100)}"
         case Warned() if event.message.startswith("skipped:"):  # the summary names the failed step
             return ""
     return event_note(event)
@@ -73,8 +90,8 @@ def _steps(event: PhaseFinished) -> str:
     return counted(event.detail.count("\n") + 1, "step")
 
 
-class View:
-    """The output during the ranking without a terminal: a line for each phase, or the debug log if it is on."""
+class View(Display):
+    """The output during the ranking in a pipe (a line for each phase), or with the debug log, which then writes the events."""
 
     def __init__(self, calls: Calls, requests: Sequence[str]) -> None:
         self._calls, self._requests, self._several = calls, requests, len(requests) > 1
@@ -94,15 +111,8 @@ class View:
         """Return the event subscriber of the request with this number. Called when the request begins."""
         return DebugLog(level(), 1, number) if level() else Lines(number, self._several)
 
-    def note(self, text: str) -> None:
-        """Print a line."""
-        say(printable(text))
-
     def start(self) -> None:
         """Show the display."""
-
-    def stop(self) -> None:
-        """Remove the display; may be called more than once."""
 
     def ranked(self, ranked: Ranked) -> None:
         """Process the end of a request."""
@@ -110,7 +120,7 @@ class View:
 
 @define
 class _Row:
-    """A request in progress: its present phase, the progress of that phase, and the results of the earlier phases."""
+    """A request in progress: its current phase, the progress of that phase, and the results of the earlier phases."""
 
     number: int
     request: str
@@ -149,9 +159,9 @@ class _Row:
 
 
 class Screen(View):
-    """The output during the ranking on a terminal (stderr): a row for each running request. Finished parts stay above the rows.
+    """The output during the ranking on a terminal (stderr): a row for each running request. Other lines are printed above the rows.
 
-    The refreshing thread only reads; the thread of the rankings delivers the events.
+    The redrawing thread only reads this object's data; the thread of the rankings delivers the events.
     """
 
     MOST_ROWS = 10
@@ -185,7 +195,7 @@ class Screen(View):
         return show
 
     def ranked(self, ranked: Ranked) -> None:
-        """Process the end of a request. If there are several requests, print a line with its result."""
+        """Process the end of a request. If there are several requests, print a line with the request's result."""
         self._rows.pop(ranked.number, None)
         self._ended += 1
         if not self._several or ranked.status == "cancelled":  # the final report shows these
@@ -210,19 +220,19 @@ class Screen(View):
         else:
             lines = [one_line(row.progress, "cyan", 2) for row in rows]
         waiting, hidden = count - self._ended - len(rows), len(rows) - self.MOST_ROWS
-        rest = [f"{hidden} more under way"] if hidden > 0 else []
+        rest = [f"{hidden} more in progress"] if hidden > 0 else []
         rest += [f"{waiting} waiting"] if waiting else []
         rest += [self._calls.line()] if self._calls.calls else []
         return Group(head, *lines, *([one_line(" · ".join(rest), "dim", 2)] if rest else []))
 
 
 def open_view(calls: Calls, requests: Sequence[str]) -> View:
-    """Return the output for stderr: a live display on a terminal; lines in a pipe or if the debug log is on."""
+    """Return the output for stderr: a live display on a terminal, or lines in a pipe or with the debug log."""
     return View(calls, requests) if level() or not is_terminal(sys.stderr) else Screen(calls, requests)
 
 
 def _summary(ranked: Ranked) -> str:
-    """Return the first positions of a ranking with the name of the best item."""
+    """Return a text with the first positions of a ranking and the name of the best item."""
     if ranked.none_fits:
         return "no item fits"
     best = f" ({clipped(ranked.names[0], 60)})" if ranked.names else ""
@@ -231,19 +241,19 @@ def _summary(ranked: Ranked) -> str:
     return f"{', '.join(map(str, ranked.ranking[:10]))}{more}{best}{passed}"
 
 
-# The end of ``rank``: writes the rankings to stdout, a summary and the cost to stderr, and determines the exit code.
+# The final output of ``rank``: writes the rankings to stdout, a summary and the cost to stderr, and determines the exit code.
 
 _EXITS = {
     "complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED,
 }  # fmt: skip
 _LISTED = 20
-"""Maximum number of failures that are listed; --format json has all."""
+"""Maximum number of failures that are listed; --format json lists all."""
 
 
 def finish(
     rankings: Rankings, ranked: Sequence[Ranked], calls: Calls, form: str, llm: str | None, seconds: float, *, several: bool
 ) -> int:  # fmt: skip
-    """Write the rankings and their figures; return the exit code. ``seconds``: the elapsed time of all requests together."""
+    """Write the rankings and their figures; return the exit code. ``seconds`` is the elapsed time for all requests together."""
     recorder = rankings.recorder
     assert recorder is not None  # noqa: S101 - the command stores its runs
     statuses = Counter(each.status for each in ranked)
@@ -277,6 +287,7 @@ def finish(
         result = f"ranking {', '.join(map(str, ranked[0].ranking))}" if ranked[0].ranking else "no ranking"
     cost = figures(calls.calls - calls.cached, calls.cached, (calls.tokens,), calls.cost, f"{seconds:.2f} s")
     say(f"{paint(status, _STYLES[status], on)}: {result} · {cost}")
+    say_prices(ranked[0].prices)
     if recorder.damage:
         say(f"not saved: {printable(recorder.damage)}")
         return _EXITS[status]

@@ -1,10 +1,10 @@
-"""The output file of results. Each result is written completely or not at all; an incomplete last line is removed on resumption.
+"""Writes results. JSON lines are written to a file one by one; a file in any other format is written as a whole at the end.
 
-A resumed run completes the file: complete results stay, all other results are written again.
+Each line is written completely or not at all. A resumed run completes a file of JSON lines: it removes an incomplete last line, keeps
+complete results, and writes all other results again.
 """
 
 import contextlib
-import csv
 import json
 import os
 import stat
@@ -17,41 +17,18 @@ from typing import Any, BinaryIO, Literal
 import orjson
 from attrs import define, field, frozen
 
-from ...api.figures import cell, csv_line
+from ...api.figures import cell
 from ...api.files import NAMED, UnknownSuffix, known_suffix
+from ...api.seed import ResultFiles, SeedTree, TableError, TableOfResults, csv_text, results_table
 from .inputs import STDIN
 from .output import Misused, is_terminal, say, write
 
-# A result as a row of CSV or of a table.
-
-COUNTS = ("reviews", "kept", "extracted", "invalid", "failed", "coerced", "cut", "cut_characters")
-_OWN = ("index", "name", "status")
-
-
-def columns(outputs: Sequence[str]) -> list[str]:
-    """Return the column names: index, name, status, the outputs, the counts. A fixed column named like an output gets ``run_``."""
-    taken = set(outputs)
-    own = {name: f"run_{name}" if name in taken else name for name in (*_OWN, *COUNTS)}
-    return [*(own[name] for name in _OWN), *outputs, *(own[name] for name in COUNTS)]
-
-
-def row(result: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
-    """Return the values of a result, given as JSON, in the order of ``columns``; None for a missing output."""
-    values, counts = result["outputs"], result["counts"]
-    return [
-        *(result[name] for name in _OWN),
-        *(values.get(name) for name in outputs),
-        *(counts.get(n, 0) for n in COUNTS),
-    ]
-
-
-Form = Literal["jsonl", "csv"]
-Opening = Literal["new", "anew", "go on"]
-"""How to open the file: "new" (it must not have content), "anew" (it is overwritten) or "go on" (it is continued)."""
+Opening = Literal["new", "overwrite", "continue"]
+"""How to open the file: "new" (it must be empty or missing), "overwrite" or "continue" (new results are appended)."""
 
 
 class Unwritten(Exception):
-    """A result can't be written. The run then ends; its results remain in the folder of the run."""
+    """Raised if a result can't be written. The run then ends; its results remain in the folder of the run."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.message = f"{path} can't be written: {reason}"
@@ -60,7 +37,7 @@ class Unwritten(Exception):
 
 @define
 class OutFile:
-    """A file that is open for appending, and locked. ``kept`` maps the index of each complete result in the file to its name."""
+    """A file that is open for appending, and locked. ``kept`` maps the index of each complete result to its context's name."""
 
     path: str
     kept: dict[int, str]
@@ -68,11 +45,11 @@ class OutFile:
     _regular: bool
 
     @classmethod
-    def open(cls, path: str, form: Form, outputs: Sequence[str], opening: Opening) -> "OutFile":
-        """Open the file; create it if it is missing. ``outputs`` are the seed's outputs, which are columns of CSV.
+    def open(cls, path: str, opening: Opening) -> "OutFile":
+        """Open the file; create it if it is missing.
 
-        Raises ``Misused`` if the file has content although ``opening`` is "new", if its content is not results of this seed, or if another
-        process writes the file. Raises ``OSError``.
+        Raises ``Misused`` if the file has content although ``opening`` is "new", if it contains anything but results, or if another
+        process is writing to it. Raises ``OSError``.
         """
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, NAMED)
         try:
@@ -81,15 +58,12 @@ class OutFile:
                 _lock(file, path)
                 size = os.fstat(file).st_size
                 if size and opening == "new":
-                    hint = "--force overwrites it; --resume RUN completes the results of an earlier run"
-                    raise Misused(f"{path} exists", hint)
-                if opening == "anew":
+                    raise Misused(f"{path} already exists", _EXISTS)
+                if opening == "overwrite":
                     os.ftruncate(file, 0)
                 elif size:
-                    kept, file = _repaired(Path(path), file, form, outputs)
+                    kept, file = _repaired(Path(path), file)
             made = cls(path, kept, file, regular)
-            if form == "csv" and not (regular and os.fstat(file).st_size):
-                made.write(csv_line(columns(outputs)))
         except BaseException:
             os.close(file)
             raise
@@ -123,22 +97,24 @@ def _lock(file: int, path: str) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Misused(f"another process writes {path}", "wait until it ends, or choose another file") from None
+            raise Misused(
+                f"another process is writing to {path}", "wait until it ends, or choose another file"
+            ) from None
         except OSError:  # a file system without locks
             return
 
 
-def _repaired(path: Path, file: int, form: Form, outputs: Sequence[str]) -> tuple[dict[int, str], int]:
-    """Remove incomplete results from the file; return the names of the complete results by index, and the open file.
+def _repaired(path: Path, file: int) -> tuple[dict[int, str], int]:
+    """Remove incomplete results from the file.
 
-    If incomplete results are between complete ones, a new file replaces the old file atomically.
+    Return a map from the index of each complete result to its context's name, and the open file. If incomplete results are
+    between complete ones, a new file replaces the old file atomically.
     """
     kept = dict[int, str]()
     size = end = 0
     with open(path, "rb") as stream:
-        for entry in _entries(stream, str(path), form, outputs):
-            if entry.index is not None:
-                kept[entry.index] = entry.name
+        for entry in _entries(stream, str(path)):
+            kept[entry.index] = entry.name
             size, end = size + len(entry.raw), entry.end
         whole = os.fstat(file).st_size
         if size == end:  # the part to remove is at the end of the file
@@ -150,7 +126,7 @@ def _repaired(path: Path, file: int, form: Form, outputs: Sequence[str]) -> tupl
         try:
             stream.seek(0)
             with os.fdopen(os.dup(handle), "wb") as out:
-                out.writelines(entry.raw for entry in _entries(stream, str(path), form, outputs))
+                out.writelines(entry.raw for entry in _entries(stream, str(path)))
                 out.flush()
                 os.fsync(out.fileno())
             os.chmod(made, os.fstat(file).st_mode & 0o7777)
@@ -169,28 +145,25 @@ def _repaired(path: Path, file: int, form: Form, outputs: Sequence[str]) -> tupl
 
 @frozen
 class _Entry:
-    """A part of a file that is kept: a complete result, or the header of CSV (``index`` None). ``end`` is its end in the file."""
+    """A complete result in the file. ``end`` is the offset of its end."""
 
     raw: bytes
     end: int
-    index: int | None = None
-    name: str = ""
+    index: int
+    name: str
 
 
-def _entries(stream: BinaryIO, path: str, form: Form, outputs: Sequence[str]) -> Iterator[_Entry]:
-    """Yield the parts that are kept. Raises ``Misused`` for content that no run wrote, because such content must not be lost."""
-    records = _csv_records(stream) if form == "csv" else iter(stream)
+def _entries(stream: BinaryIO, path: str) -> Iterator[_Entry]:
+    """Yield the results to keep.
+
+    Raises ``Misused`` for a line that is not a result, because foreign content must not be lost.
+    """
     end, seen = 0, set[int]()
-    for number, raw in enumerate(records, 1):
+    for number, raw in enumerate(stream, 1):
         end += len(raw)
         if not raw.endswith(b"\n"):
-            return  # an incomplete last line: the process was killed while it wrote the line
-        if form == "csv" and number == 1:
-            if _cells(raw) != columns(outputs):
-                raise Misused(f"{path} has other columns than this seed's results", "name another file")
-            yield _Entry(raw, end)
-            continue
-        found = _csv_result(raw, len(columns(outputs))) if form == "csv" else _json_result(raw)
+            return  # an incomplete last line, because the process was killed while writing it
+        found = _json_result(raw)
         if found is None:
             raise Misused(f"{path}, line {number}: not a result", "choose another file")
         index, name, status = found
@@ -209,66 +182,46 @@ def _json_result(raw: bytes) -> tuple[int, str, str] | None:
     return found["index"], str(found.get("name")), str(found.get("status"))
 
 
-def _csv_records(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the records of CSV. A record is a line, or several lines if a cell has line breaks."""
-    held = b""
-    for line in stream:
-        held += line
-        if held.count(b'"') % 2 == 0:
-            yield held
-            held = b""
-    if held:
-        yield held.rstrip(b"\n")  # the file ends within a cell
-
-
-def _cells(raw: bytes) -> list[str]:
-    try:
-        return next(csv.reader([raw.decode("utf-8", "replace")], strict=True), [])
-    except csv.Error:
-        return []
-
-
-def _csv_result(raw: bytes, width: int) -> tuple[int, str, str] | None:
-    found = _cells(raw)
-    if len(found) != width or not found[0].isdecimal():
-        return None
-    return int(found[0]), found[1], found[2]
-
-
-# Output of results as JSON lines, CSV or a table, to stdout or to a file.
+# Output of results: JSON lines, CSV or a table to stdout; JSON lines or a whole file to a file.
 
 OutFormat = Literal["auto", "jsonl", "csv", "table"]
 
 
 _ROWS = 50
-"""Maximum number of rows of a table. Further rows are only counted."""
+"""Maximum number of table rows. Further rows are only counted."""
 _WIDEST = 60
 """Maximum number of characters of a table cell."""
 _OUTPUTS = 8
 """Maximum number of outputs that a table shows."""
 
 
-_FORMS: dict[str, Literal["jsonl", "csv"]] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv"}
+Form = Literal["jsonl", "csv", "table", "json", "tsv", "parquet", "duckdb"]
+"""The format of the results. A file in any format but JSON lines is written as a whole at the end."""
+_FORMS: dict[str, Form] = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".duckdb": "duckdb",
+}  # fmt: skip
+_EXISTS = "use --force to overwrite it, or knotwork seed run --resume RUN to complete an earlier run"
 
 
-def form_of(form: OutFormat, out: str | None) -> Literal["jsonl", "csv", "table"]:
+def form_of(form: OutFormat, out: str | None) -> Form:
     """Return the format of the results.
 
-    Raises ``Misused`` for a table in a file, an unknown suffix, and a suffix that contradicts ``form``.
+    Raises ``Misused`` if a file is to contain a table, if ``form`` is "auto" and the suffix is unknown, or if the suffix
+    contradicts ``form``.
     """
     to_file = out is not None and out != STDIN
     if form == "table" and to_file:
-        raise Misused("a table can only be shown; the format of a file is jsonl or csv", "--format csv")
+        raise Misused("a table can't be written to a file", "use --format csv or --format jsonl")
     if out is not None and to_file:
         try:
-            suffix = known_suffix(out, tuple(_FORMS), ", or say --format jsonl")
+            suffix = known_suffix(out, tuple(_FORMS), ", or use --format jsonl")
         except UnknownSuffix as error:
             if form == "auto":
                 raise Misused(error.message, error.hint) from None
             return form
         if form not in ("auto", _FORMS.get(suffix, form)):
             raise Misused(
-                f"--format {form} and the name {out} contradict each other", f"leave out --format, or write .{form}"
+                f"--format {form} and the name {out} contradict each other", f"omit --format, or use the suffix .{form}"
             )
         return _FORMS.get(suffix, "jsonl") if form == "auto" else form
     if form != "auto":
@@ -286,20 +239,28 @@ def same_file(one: str, other: str) -> bool:
 
 @define
 class Sink:
-    """Writes results one by one. ``kept`` maps the index of each result that is already in the file to its name."""
+    """Writes results one by one. ``kept`` maps the index of each existing result to its context's name.
 
-    form: Literal["jsonl", "csv", "table"]
+    ``table`` describes the columns and rows of CSV on stdout. With ``is_whole``, ``write_whole`` writes the file at the end.
+    Until then, results are collected in ``spool``, or in the folder of the run if ``spool`` is None.
+    """
+
+    form: Form
     outputs: Sequence[str]
     brief: bool
     kept: Mapping[int, str] = field(factory=dict)
     written: int = 0
+    table: TableOfResults | None = None
+    spreadsheet: bool = False
+    is_whole: bool = False
+    spool: "OutFile | None" = None
     _file: OutFile | None = None
     _rows: list[tuple[Any, ...]] = field(factory=list)
 
     @property
     def to_stdout(self) -> bool:
-        """Return whether results go to stdout."""
-        return self._file is None
+        """Whether results are written to stdout."""
+        return self._file is None and not self.is_whole
 
     def put(self, result: Mapping[str, Any]) -> None:
         """Write one result, given as JSON. Raises ``Unwritten`` if the file can't be written."""
@@ -309,8 +270,14 @@ class Sink:
                 shown = tuple(result[key] for key in ("index", "name", "status", "outputs", "counts"))
                 self._rows.append(shown)
             return
-        if self.form == "csv":
-            line = csv_line(row(result, self.outputs))
+        if self.is_whole:
+            if self.spool is not None:
+                self.spool.write(
+                    json.dumps({"context": {}, "extractions": [], **result}, ensure_ascii=False, allow_nan=False) + "\n"
+                )
+            return
+        if self.table is not None:
+            line = csv_text(self.table.columns, self.table.row(result), spreadsheet=self.spreadsheet)
         else:
             told = {key: value for key, value in result.items() if not (self.brief and key == "extractions")}
             unicode = self._file is not None or "utf" in (getattr(sys.stdout, "encoding", None) or "").lower()
@@ -347,9 +314,9 @@ class Sink:
         ]
         print(render(["name", "status", *outputs, "kept"], rows, wide=frozenset({"status", "kept"})), end="")
         if self.written > len(rows):
-            say(f"and {self.written - len(rows):,} more; --format jsonl has all")
+            say(f"and {self.written - len(rows):,} more; --format jsonl writes all")
         if len(self.outputs) > _OUTPUTS:
-            say(f"only the last {_OUTPUTS} of {len(self.outputs)} outputs are shown; --format csv has all")
+            say(f"only the last {_OUTPUTS} of {len(self.outputs)} outputs are shown; --format csv writes all")
 
 
 def _short(value: Any) -> str:
@@ -358,17 +325,47 @@ def _short(value: Any) -> str:
 
 
 def open_sink(
-    out: str | None, form: OutFormat, outputs: Sequence[str], opening: Opening, brief: bool, sources: Sequence[str] = ()
-) -> Sink:
-    """Open the output for results. Raises ``Misused`` if the file is one of ``sources``, and the exceptions of ``OutFile.open``."""
+    out: str | None, form: OutFormat, seed: SeedTree, opening: Opening, brief: bool, sources: Sequence[str] = (),
+    table: Mapping[str, Any] | None = None,
+) -> Sink:  # fmt: skip
+    """Open the output for results of ``seed``.
+
+    ``table`` describes the table that the contexts come from; CSV contains its group columns. Raises ``Misused`` if the file is
+    in ``sources``, or if it exists although ``opening`` is "new". Raises the exceptions of ``OutFile.open``.
+    """
     chosen = form_of(form, out)
     if out is None or out == STDIN:
-        sink = Sink(chosen, outputs, brief)
-        if chosen == "csv":
-            write(csv_line(columns(outputs)))
-        return sink
+        made = results_table(seed, table) if chosen == "csv" else None
+        if made is not None:
+            write(csv_text(made.columns))
+        return Sink(chosen, seed.outputs, brief, table=made)
+    check_output(out, "--out", opening if chosen != "jsonl" else "overwrite", sources)
+    if chosen != "jsonl":
+        return Sink(chosen, seed.outputs, brief, is_whole=True)
+    file = OutFile.open(out, opening)
+    return Sink(chosen, seed.outputs, brief, file.kept, file=file)
+
+
+def check_output(out: str, option: str, opening: Opening, sources: Sequence[str] = (), hint: str = _EXISTS) -> None:
+    """Raise ``Misused``, with ``hint``, if the file is in ``sources``, or if it has content although ``opening`` is "new".
+
+    Raise ``FileNotFoundError`` if its folder does not exist.
+    """
     for source in sources:
         if source != STDIN and same_file(source, out):
-            raise Misused(f"{out} is an input file", "choose another file with --out")
-    file = OutFile.open(out, "csv" if chosen == "csv" else "jsonl", outputs, opening)
-    return Sink(chosen, outputs, brief, file.kept, file=file)
+            raise Misused(f"{out} is an input file", f"choose another file with {option}")
+    path = Path(out)
+    if opening == "new" and path.exists() and (path.is_dir() or (path.is_file() and path.stat().st_size)):
+        raise Misused(f"{out} already exists", hint)
+    if not path.resolve().parent.is_dir():
+        raise FileNotFoundError(2, os.strerror(2), out)
+
+
+def write_whole(files: ResultFiles, seed: SeedTree, results: Path, table: Mapping[str, Any] | None = None) -> None:
+    """Write the files from the JSON lines in the file ``results``. Raises ``Unwritten``; the old files are then unchanged."""
+    try:
+        files.write_stored(seed, results, table)
+    except TableError as error:
+        raise Unwritten(files.name, error.message) from None
+    except OSError as error:
+        raise Unwritten(files.name, error.strerror or str(error)) from None

@@ -1,4 +1,4 @@
-"""Runs a GASL program, a plan or single commands: checks the whole text, runs it, and writes the result and a summary."""
+"""Runs a GASL program, a plan or single commands: checks the complete text, runs it, and writes the result and a summary."""
 
 import asyncio
 import os
@@ -13,10 +13,12 @@ from attrs import define, field
 from ....lang.diagnostic import all_as_json, has_errors, printable
 from ....lang.source import Source
 from ...api import gasl, runs
-from ...api.checks import Checked, check_program, read_program
+from ...api.checks import MAX_STEPS, Checked, check_program, read_program
 from ...api.clients import default_spec
 from ...api.figures import Calls, counted
-from ...api.workspace import Models, Workspace
+from ...api.process_traces import subscribe as subscribe_traces
+from ...api.seed_workers import WorkerOptions
+from ...api.workspace import Models, Workspace, WorkspaceOptions
 from ...events import (
     BudgetReached,
     CallFinished,
@@ -28,9 +30,24 @@ from ...events import (
     PlanStarted,
     Warned,
 )
-from ..options import GraphOptions, Limits, named_specs, open_models, opened
-from .inputs import reached, show, telling
-from .output import Exit, Misused, cancelling, colour, complain, drawn, is_terminal, json_text, paint, say, write
+from ...results import prices_json
+from ..options import Limits, named_specs, open_models, opened
+from .inputs import opening_callbacks, reached, show
+from .output import (
+    Display,
+    Exit,
+    Misused,
+    cancelling,
+    colour,
+    complain,
+    drawn,
+    is_terminal,
+    json_text,
+    paint,
+    say,
+    say_prices,
+    write,
+)
 
 if TYPE_CHECKING:
     from ...api.gasl import ExecutionRecord
@@ -41,20 +58,20 @@ if TYPE_CHECKING:
 Form = Literal["auto", "table", "json", "plain"]
 
 _ROWS = 100
-"""Maximum number of rows of a table; JSON output has all rows."""
+"""Maximum number of table rows; JSON output contains all rows."""
 _CODES = {
     "success": Exit.DONE, "empty": Exit.DONE, "partial": Exit.PARTIAL, "cancelled": Exit.INTERRUPTED,
 }  # fmt: skip
 
 
 def _exit_code(records: "Sequence[ExecutionRecord]", planned: int) -> Exit:
-    """Return the exit code. An empty final result is a success, unless commands were not run."""
+    """Return the exit code. An empty final result is a success, unless some commands were not run."""
     status = gasl.plan_status(records)
     return Exit.FAILED if status == "empty" and len(records) < planned else _CODES.get(status, Exit.FAILED)
 
 
 def _write_value(records: "Sequence[ExecutionRecord]", form: Form) -> None:
-    """Write the value of the last command that has a value: as a table on a terminal, as JSON in a pipe.
+    """Write the value of the last command that has a value, as a table on a terminal or as JSON in a pipe.
 
     Nothing is written for a failed plan, because an intermediate value could be mistaken for the plan's result.
     """
@@ -73,18 +90,18 @@ def _write_value(records: "Sequence[ExecutionRecord]", form: Form) -> None:
     write(value if isinstance(value, str) and form != "json" else json_text(value))
 
 
-# The output during the run of a program: a line for each finished command, and notes about model calls.
+# The output while a program runs: a line for each finished command, and notes about model calls.
 
 STYLES = {"success": "green", "empty": "yellow", "partial": "yellow", "cancelled": "yellow"}
-"""The colour of each status of a command. Other statuses have the colour of errors."""
+"""The colour for each command status. Other statuses are shown in the colour of errors."""
 _LONGEST = 96
 
 
 @define
-class CommandLines:
+class CommandLines(Display):
     """Prints a line on stderr for each finished command. Nested commands are indented."""
 
-    _commands: dict[tuple[str, str], str] = field(factory=dict)  # keys: plan, step number
+    _commands: dict[tuple[str, str], str] = field(factory=dict)  # maps (plan, step number) to the command
     _totals: dict[str, int] = field(factory=dict)
     _done: Counter[str] = field(factory=Counter)
     _asked: int = 0
@@ -112,11 +129,6 @@ class CommandLines:
             case _:
                 pass
 
-    def note(self, text: str) -> None:
-        """Print a line."""
-        say(printable(text))
-        sys.stderr.flush()
-
     def _finished(self, event: CommandFinished) -> None:
         text = " ".join(self._commands.pop((event.plan, event.step), "").split())
         depth = event.step.count(".")
@@ -133,11 +145,11 @@ class CommandLines:
         sys.stderr.flush()
 
 
-# Opening the workspace that the options describe.
+# Opens the workspace that the options describe.
 
 
 def _open(
-    graph_options: GraphOptions,
+    workspace: WorkspaceOptions,
     llm: str | None,
     named: Mapping[str, str],
     limits: Limits,
@@ -145,55 +157,72 @@ def _open(
     *,
     calls_model: bool,
     warn: Callable[[str], None],
+    workers: WorkerOptions | None = None,
+    events: Events | None = None,
 ) -> Workspace:
     """Open the graph, the state and the models. If ``llm`` is None, a program that calls a model gets the default model.
 
     A state records its graph and chunks, which may therefore be omitted the next time. Raises ``AdapterError``, ``StoreError``,
-    ``NotConfigured`` and ``Misused``.
+    ``NotConfigured`` or ``Misused``.
     """
 
     def models() -> Models:
-        return open_models(llm or (default_spec() if calls_model else None), named, limits, max_concurrency, warn)
+        spec = llm or (default_spec() if calls_model else None)
+        return open_models(spec, named, limits, max_concurrency, warn, workers, events)
 
-    return opened(graph_options.workspace_options(), models, telling(warn), needs_graph=True)
+    return opened(workspace, models, opening_callbacks(warn), needs_graph=True)
 
 
 # The command ``run`` for a program or a plan.
 
-_SCRIPT_OPTIONS = ("input_file", "resume", "lenient", "all_steps", "dry_run")
-"""The options of ``run`` that apply only to prompt scripts."""
+
+def _parameters(program: Any, texts: Sequence[str]) -> dict[str, Any]:
+    """Return the values of the ``--param`` options, converted to the types of the program's parameters. Raises ``Misused``."""
+    try:
+        return gasl.parameters_of_texts(program, texts)
+    except gasl.ExecutionError as error:
+        raise Misused(f"--param: {error.message}", error.hint) from None
+
+
+_SCRIPT_OPTIONS = {
+    "input_file": None, "resume": None, "lenient": False, "all_steps": False, "dry_run": False, "strict_types": False,
+    "schedule": "eager", "max_steps": MAX_STEPS,
+}  # fmt: skip
+"""The options of ``run`` that apply only to prompt scripts, with their defaults."""
 
 
 def run_program(source: Source, language: Literal["gasl", "plan"], options: "RunOptions") -> int:
     """Check and run a program; return the exit code."""
     named = named_specs(options.models)
-    for name in _SCRIPT_OPTIONS:
-        if getattr(options, name):
+    for name, default in _SCRIPT_OPTIONS.items():
+        if getattr(options, name) != default:
             flag = f"--{name.removesuffix('_file').replace('_', '-')}"
             hint = "EXPLAIN before a command shows how it would run" if name == "dry_run" else ""
             noun = "plan" if language == "plan" else "program"
-            raise Misused(f"{flag} is only for prompt scripts (.lwt); {source.name} is a {noun}", hint)
+            raise Misused(f"{flag} applies only to prompt scripts (.lwt); {source.name} is a {noun}", hint)
     read = read_program(source, language)
     if read.failed:  # report errors before the graph is loaded, which may take a while
         return _refuse(check_program(source, language), options)
+    parameters = _parameters(read.program, options.parameters)
     events, calls = Events(), Calls()
     events.subscribe(calls)
-    note: Callable[[str], None] = say
-    if not runs.subscribe_debug_log(events):
-        lines = CommandLines()
-        events.subscribe(lines)
-        note = lines.note
+    display = Display() if runs.subscribe_debug_log(events) else CommandLines()
+    events.subscribe(display)
+    subscribe_traces(events)
     workspace = _open(
-        options.graph_options, options.llm, named, options.limits, options.max_concurrency,
-        calls_model=read.calls_model, warn=lambda text: note(f"warning: {text}"),
+        options.workspace, options.llm, named, options.limits, options.max_concurrency,
+        calls_model=read.calls_model, warn=lambda text: display.note(f"warning: {text}"), workers=options.workers, events=events,
     )  # fmt: skip
 
-    executor = workspace.executor(events=events, max_concurrency=options.max_concurrency)
+    passed_on = workspace.models.passed_on(options.max_concurrency)
+    executor = workspace.executor(events=events, max_concurrency=passed_on)
 
     async def run() -> "tuple[Any, list[ExecutionRecord]]":
         cancel = asyncio.Event()
-        with cancelling(cancel, note):
-            return await gasl.run_checked(executor, read.runnable, workspace.models, cancel=cancel)
+        with cancelling(cancel, display.note):
+            return await gasl.run_checked(
+                executor, read.runnable, workspace.models, cancel=cancel, parameters=parameters
+            )
 
     try:
         try:
@@ -203,12 +232,13 @@ def run_program(source: Source, language: Literal["gasl", "plan"], options: "Run
         status = gasl.plan_status(records)
         if options.form == "json":
             found = all_as_json(remarks, source)
-            write(json_text(gasl.run_document(records, status, workspace.state.hash, found)))
+            prices = prices_json(workspace.models.ledger.prices)
+            write(json_text(gasl.run_document(records, status, workspace.state.hash, found) | prices))
         else:
             _write_value(records, options.form)
         sys.stdout.flush()
         planned = len(read.program.statements)
-        _summarize(records, planned, calls, workspace.state.hash, options.graph_options.state)
+        _summarize(records, planned, calls, workspace, options.workspace.state)
         return _exit_code(records, planned)
     finally:
         workspace.state.close()
@@ -225,13 +255,15 @@ def _refuse(checked: Checked, options: "RunOptions") -> int:
 
 
 def _summarize(
-    records: "Sequence[ExecutionRecord]", planned: int, calls: Calls, state_hash: str, state: str | None
+    records: "Sequence[ExecutionRecord]", planned: int, calls: Calls, workspace: Workspace, state: Any
 ) -> None:
     status = gasl.plan_status(records)
     seconds = sum(record.duration for record in records)
     parts = [f"{len(records):,} of {counted(planned, 'command')}", *([calls.line()] if calls.calls else [])]
-    parts += [f"{seconds:.2f} s", f"state {state_hash[:12]}"]
+    parts += [f"{seconds:.2f} s", f"state {workspace.state.hash[:12]}"]
     say(f"{paint(status, STYLES.get(status, 'red'), colour(sys.stderr))}: {' · '.join(parts)}")
+    if calls.calls:
+        say_prices(workspace.models.ledger.prices)
     last = records[-1] if records else None
     if last is not None and len(records) < planned and last.error is not None and last.error.get("hint"):
         say(printable(f"  = help: {last.error['hint']}"))
@@ -239,24 +271,31 @@ def _summarize(
         say(f"saved in {state}")
 
 
-# The command ``gasl`` runs GASL commands in order in one session, and shows the result of the last one.
+# The command ``gasl`` runs GASL commands in order in one session, and shows the result of the last command.
 
 
 def run_commands(
-    commands: Sequence[str], bare: Sequence[str], graph_options: GraphOptions, llm: str | None, form: Form
+    commands: Sequence[str],
+    bare: Sequence[str],
+    options: WorkspaceOptions,
+    llm: str | None,
+    form: Form,
+    parameters: Sequence[str] = (),
 ) -> int:
-    """Run the commands in order until one fails; return the exit code. ``bare``: commands that were given without ``-c``."""
+    """Run the commands in order until one fails; return the exit code. ``bare`` contains commands that were given without ``-c``."""
     source = Source("\n".join(_usable(commands, bare)), "<command>")
     read = read_program(source)
     if read.failed:
         show([read], sys.stderr)
         return Exit.ERRORS
     if not read.program.statements:
-        raise Misused("there is no command, only comments", "a line that begins with # is a comment")
+        raise Misused("the text contains comments but no commands", "a line that begins with # is a comment")
+    given = _parameters(read.program, parameters)
     events = Events()
     runs.subscribe_debug_log(events)
+    subscribe_traces(events)
     workspace = _open(
-        graph_options, llm, {}, Limits(), 8, calls_model=read.calls_model, warn=lambda text: say(f"warning: {text}")
+        options, llm, {}, Limits(), 8, calls_model=read.calls_model, warn=lambda text: say(f"warning: {text}")
     )
 
     executor = workspace.executor(events=events, max_concurrency=8)
@@ -264,7 +303,7 @@ def run_commands(
     async def run() -> "list[ExecutionRecord]":
         cancel = asyncio.Event()
         with cancelling(cancel, say):
-            return await gasl.run_commands(executor, read.program, workspace.models, cancel=cancel)
+            return await gasl.run_commands(executor, read.program, workspace.models, cancel=cancel, parameters=given)
 
     try:
         found = executor.checks(read.program)
@@ -281,6 +320,8 @@ def run_commands(
                 say(printable(f"{record.status}: {message}" + (f"; {hint}" if hint else "")))
             else:
                 complain(message, hint)
+        if unused := gasl.unused_rows(record.metrics):
+            say(printable(f"note: {unused}"))
     _write_value(records, form)
     return _exit_code(records, len(read.program.statements))
 
@@ -290,11 +331,13 @@ def _usable(commands: Sequence[str], bare: Sequence[str]) -> Sequence[str]:
     for text in (*bare, *commands):
         name = text.removeprefix("@")
         if os.path.isfile(name):
-            raise Misused(f"{name} is a file; gasl takes commands", f"knotwork run {shlex.quote(name)}")
+            raise Misused(f"{name} is a file, not a command", f"run it with: knotwork run {shlex.quote(name)}")
         if text.strip() == "-":
             raise Misused("gasl does not read stdin", "run a program from stdin with: knotwork run - --graph G")
     if commands and bare:
         raise Misused(f"-c is missing before {bare[0]!r}", "write -c before each command")
     if not any(text.strip() for text in (*bare, *commands)):
-        raise Misused("there is no command", "knotwork gasl -c 'FIND nodes LIMIT 5 AS some' --graph nx:les_miserables")
+        raise Misused(
+            "the command is missing", "knotwork gasl -c 'FIND nodes LIMIT 5 AS some' --graph nx:les_miserables"
+        )
     return commands or bare

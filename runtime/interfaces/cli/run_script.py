@@ -1,25 +1,35 @@
 """Runs a prompt script: reads and checks the script, runs it with a display, and writes its output and a summary."""
 
 import asyncio
+import builtins
+import io
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+import textwrap
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from attrs import evolve, field, frozen
 
 from ....lang.diagnostic import all_as_json, printable
 from ....lang.source import Source
-from ...api import lwt, runs, states
-from ...api.checks import FINAL_RULES, MAX_STEPS, MISSING, Checked, CheckedScript, check_script
+from ...api import functions, lwt, runs, states
+from ...api.checks import MAX_STEPS, MISSING, Checked, CheckedScript, check_script
 from ...api.clients import default_spec, on_graph
-from ...api.figures import counted, dollars
+from ...api.figures import clock, counted, dollars
 from ...api.lwt import UNKNOWN, UNKNOWN_END
+from ...api.plans import FINAL_RULES
+from ...api.process_traces import subscribe as subscribe_traces
+from ...api.seed_workers import WorkerOptions
+from ...api.workspace import WorkspaceOptions
 from ...events import Events
-from ...results import Run, ScriptError, StepResult, coercions, run_json
-from ..options import GraphOptions, Limits, in_words_of_options, named_specs, open_models
-from .display import Display, RunFigures, RunScreen, StepLines
-from .inputs import Unreadable, raising, read_input, show, telling, warn
+from ...results import Run, ScriptError, StepResult, coercions, prices_json, run_json
+from ..options import Limits, in_words_of_options, named_specs, open_models, price_of
+from .answer_stream import AnswerStream
+from .display import RunFigures, RunScreen, StepLines
+from .inputs import Unreadable, functions_in, opening_callbacks, raising, read_input, show, warn
 from .output import (
+    Display,
     Exit,
     Misused,
     cancelling,
@@ -31,12 +41,16 @@ from .output import (
     paint,
     printable_text,
     say,
+    say_prices,
     shell_command,
     write,
 )
 
 if TYPE_CHECKING:
-    from ...api.lwt import PlannedStep
+    from collections.abc import Mapping
+
+    from ...api.clients import Price
+    from ...api.lwt import CostBounds, DryRun, Host, PlannedStep
     from ...api.runs import RunRecorder, Stored
 
 OutputFormat = Literal["auto", "table", "json", "plain"]
@@ -59,18 +73,22 @@ class RunOptions:
     all_steps: bool
     lenient: bool
     limits: Limits
-    graph_options: GraphOptions = field(factory=GraphOptions)
+    workspace: WorkspaceOptions
     strict_types: bool = False
     max_steps: int = MAX_STEPS
+    parameters: tuple[str, ...] = ()
+    workers: WorkerOptions = field(factory=WorkerOptions)
+    functions: str | None = None
+    stream: bool = False
 
     def resume_command(self, run_id: str, model: str) -> str:
-        """Return the shell command that resumes the run. It omits a script or input read from stdin: the stored run has a copy."""
+        """Return the shell command that resumes the run. A script or input from stdin is omitted, because the run stores a copy."""
         words = ["knotwork", "run", *([self.file] if self.file not in (None, "-") else []), "--resume", run_id]
         values = (
             ("--input", None if self.input_file == "-" else self.input_file), ("--llm", self.llm and model),
-            ("--graph", self.graph_options.graph), ("--state", self.graph_options.state), ("--chunks", self.graph_options.chunks),
+            ("--graph", self.workspace.graph), ("--state", self.workspace.state), ("--chunks", self.workspace.chunks),
             *(("--model", named) for named in self.models),
-            ("--max-steps", None if self.max_steps == MAX_STEPS else str(self.max_steps)),
+            ("--functions", self.functions), ("--max-steps", None if self.max_steps == MAX_STEPS else str(self.max_steps)),
         )  # fmt: skip
         words += [word for option, value in values if value is not None for word in (option, value)]
         flags = (("--lenient", self.lenient), ("--all-steps", self.all_steps), ("--strict-types", self.strict_types))
@@ -79,7 +97,15 @@ class RunOptions:
 
 
 def run_script(options: RunOptions, source: Source | None) -> int:
-    """Run the script ``source``, or resume the recorded run that ``options`` name; return the exit code."""
+    """Run the script ``source``, or resume the recorded run that is given in ``options``; return the exit code."""
+    if options.parameters:
+        raise Misused("--param applies only to programs and plans", "pass the input of a script with --input FILE")
+    if options.workers.workers is not None:
+        raise Misused(
+            "--workers applies only to programs, plans and --each", "raise --max-concurrency for the calls of a script"
+        )
+    if options.stream and options.form in ("json", "table"):
+        raise Misused(f"--stream writes the text of the answer, so it can't be combined with --format {options.form}")
     named = named_specs(options.models)
     try:
         stored = runs.load(options.resume) if options.resume is not None else None
@@ -97,17 +123,25 @@ def run_script(options: RunOptions, source: Source | None) -> int:
             assert stored is not None  # noqa: S101 - the command requires a file or a run
             source = Source(stored.script, str(stored.head["name"]))
         mode: Literal["lenient", "strict"] = "lenient" if options.lenient else "strict"
-        checked = check_script(source, mode, max_steps=options.max_steps, input=value, models=sorted(named))
+        host = functions.host(functions_in(options.functions))
+        checked = check_script(
+            source,
+            mode,
+            max_steps=options.max_steps,
+            input=value,
+            models=sorted(named),
+            host=host,
+        )
         if checked.failed:
             return refuse(checked, options)
         value = None if value is MISSING else value
         if options.dry_run:
-            return _dry_run(checked, value, options)
+            return _dry_run(checked, value, options, named)
         if value is None and checked.reads_input:
             raise Misused(f"{source.name} refers to {{(input)}}, but the run has no input", "add --input FILE")
         options = _with_graph(options, checked)
         spec = options.llm or (default_spec() if checked.needs_default_model else None)
-        return _run(options, checked, value, stored, spec, named)
+        return _run(options, checked, value, stored, spec, named, host)
     except runs.RunError as error:
         complain(error.message, error.hint)
         return Exit.USAGE if options.resume is not None else Exit.FAILED
@@ -144,36 +178,49 @@ def refuse(checked: Checked, options: RunOptions) -> int:
 
 def _with_graph(options: RunOptions, checked: CheckedScript) -> RunOptions:
     """Return the options with the graph for the script's GASL steps: the given graph, or the graph that the state records."""
-    graph_options, name = options.graph_options, checked.source.name
+    workspace, name = options.workspace, checked.source.name
     if not checked.has_gasl_steps:
-        if graph_options.graph is not None or graph_options.state is not None:
-            warn(f"{name} has no GASL step: no graph and no state are opened")
-        return evolve(options, graph_options=GraphOptions(query=graph_options.query))
-    graph = graph_options.graph or states.graph_of(graph_options.state, warn)
+        ignored = [f"--{each}" for each in ("graph", "state", "chunks") if getattr(workspace, each) is not None]
+        ignored += ["--raw"] if workspace.raw else []
+        if ignored:
+            verb = "is" if len(ignored) == 1 else "are"
+            warn(f"{name} has no GASL step: {' and '.join(ignored)} {verb} ignored")
+        return evolve(options, workspace=WorkspaceOptions(query=workspace.query))
+    folder = None if workspace.state is None else str(workspace.state)
+    graph = workspace.graph or states.graph_of(folder, warn)
     if graph is None:
         raise Misused(f"{name} has GASL steps, which need a graph", "add --graph FILE")
-    if graph_options.state is not None and os.path.isfile(graph_options.state):
-        raise Misused(f"{graph_options.state} is a file; --state needs a directory")
-    return evolve(options, graph_options=evolve(graph_options, graph=graph))
+    if folder is not None and os.path.isfile(folder):
+        raise Misused(f"{folder} is a file; --state needs a directory")
+    return evolve(options, workspace=evolve(workspace, graph=graph))
 
 
 def _run(
-    options: RunOptions, checked: CheckedScript, value: Any, stored: "Stored | None", spec: str | None, named: dict[str, str]
+    options: RunOptions, checked: CheckedScript, value: Any, stored: "Stored | None", spec: str | None, named: dict[str, str],
+    host: "Host",
 ) -> int:  # fmt: skip
     """Run a checked script and return the exit code.
 
-    Raises ``NotConfigured``, ``RunError``, ``Misused``, ``AdapterError`` and ``StoreError``.
+    Raises ``NotConfigured``, ``RunError``, ``Misused``, ``AdapterError`` or ``StoreError``.
     """
     events, figures = Events(), RunFigures()
     events.subscribe(figures)
-    screen: Display | None = None
-    if not runs.subscribe_debug_log(events):
-        screen = RunScreen(figures, checked.source.name) if is_terminal(sys.stderr) else StepLines(figures)
-        events.subscribe(screen)
-    note, stop = (say, None) if screen is None else (screen.note, screen.stop)
+    final = checked.plan.final
+    written = AnswerStream(final)
+    if options.stream and lwt.is_streamed(checked.script, final):
+        events.subscribe(written)
+        events.stream_answers([final])
+    elif options.stream:
+        say(f"({final}) is written at its end: only a plain text of one LLM call can be written while it arrives")
+    # A live display would overwrite an answer that is arriving on the same terminal.
+    is_live = is_terminal(sys.stderr) and not options.stream
+    shown = RunScreen(figures, checked.source.name) if is_live else StepLines(figures)
+    display = Display() if runs.subscribe_debug_log(events) else shown
+    events.subscribe(display)
+    subscribe_traces(events)
 
     def warn(text: str) -> None:
-        note(f"warning: {text}")
+        display.note(f"warning: {text}")
 
     recorder: RunRecorder | None = None
     models = open_models(spec, named, options.limits, options.max_concurrency, warn)
@@ -181,35 +228,34 @@ def _run(
 
     async def run(recorder: "RunRecorder", workshop: Any) -> Run:
         cancel = asyncio.Event()
-        with cancelling(cancel, note, stop):
+        with cancelling(cancel, display.note, display.stop):
             return await lwt.run_checked(
                 checked, value, models, record=recorder, workshop=workshop, schedule=options.schedule, cancel=cancel,
                 max_concurrency=options.max_concurrency, all_steps=options.all_steps, events=events,
-                strict_types=options.strict_types,
+                strict_types=options.strict_types, host=host,
             )  # fmt: skip
 
     try:
         # Open the graph first, so that no run folder is created if the graph can't be opened.
         with (
             in_words_of_options(),
-            on_graph(options.graph_options.workspace_options(), models, events, telling(warn)) as workshop,
+            on_graph(options.workspace, models, events, opening_callbacks(warn)) as workshop,
         ):
             recorder = _recorder(options, checked, value, stored, spec or "", named)
             if workshop is not None:
                 workshop.run_id = recorder.run_id
             with runs.logged(events, recorder.path):
                 finished = asyncio.run(run(recorder, workshop))
-    except ScriptError as error:  # an error that only the check of the run finds
+    except ScriptError as error:  # an error that is only found when the run starts
         show([Checked(error.diagnostics, error.source)], sys.stderr)
         return Exit.ERRORS
     finally:
-        if screen is not None:
-            screen.stop()
+        display.stop()
         if recorder is not None:
             recorder.close()
     if options.form == "json":
         print(json_text(run_json(finished, figures.cached, checked.source, checked.diagnostics)))
-    elif finished.output is not None:
+    elif finished.output is not None and written.text != finished.output:
         _write_output(finished, options.form)
     sys.stdout.flush()
     if finished.output is not None and is_terminal(sys.stdout) and is_terminal(sys.stderr):
@@ -223,9 +269,10 @@ def _recorder(
 ) -> "RunRecorder":  # fmt: skip
     if stored is not None:
         script = checked.script if options.file is not None else None
-        return stored.resume(script, input=value if options.input_file is not None else None, force=options.force)
+        value = value if options.input_file is not None else None
+        return stored.resume(script, input=value, force=options.force, hashes=checked.file_hashes)
     recorded = {"models": named, "all_steps": options.all_steps, "steps": len(checked.script.steps)}
-    return runs.start(checked.script, input=value, model=spec, options=recorded)
+    return runs.start(checked.script, input=value, model=spec, options=recorded, hashes=checked.file_hashes)
 
 
 # The end of a run: writes the output to stdout, and the summary to stderr.
@@ -233,7 +280,7 @@ def _recorder(
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 _LISTED = 20
-"""Maximum number of steps that are listed; the recorded run has all."""
+"""Maximum number of steps that are listed; the recorded run contains all."""
 
 
 def _write_output(run: Run, form: OutputFormat) -> None:
@@ -250,7 +297,7 @@ def _write_output(run: Run, form: OutputFormat) -> None:
 def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: str) -> None:
     """Report failures, the figures, and the folder of the recorded run."""
     on = colour(sys.stderr)
-    # The check has reported the steps that the final step does not need.
+    # Steps that the final step does not need were already reported by the check.
     unneeded = f"({run.final}) does not need it"
     planned = [result for result in run.steps.values() if result.reason != unneeded]
     for status, style in (("failed", "red"), ("skipped", "yellow")):
@@ -268,13 +315,14 @@ def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: s
     if len(items) > _LISTED:
         say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
     if converted := coercions(run):
-        for line in (*converted, "refuse such answers with --strict-types"):
+        for line in (*converted, "use --strict-types to refuse such answers"):
             say(line)
     if figures.reached:
         say(f"the budget was reached: {raising(figures.reached)}")
     if run.rule != "final" and run.output is not None:
-        say(f"the output is that of ({run.final}): {FINAL_RULES[run.rule]}")
+        say(f"the output comes from ({run.final}): {FINAL_RULES[run.rule]}")
     say(f"{paint(run.status, _STYLES[run.status], on)}: {_figures(run, planned, figures)}")
+    say_prices(run.prices)
     if recorder.damage:
         say(f"not saved: {printable(recorder.damage)}")
         return
@@ -300,25 +348,74 @@ def _figures(run: Run, planned: list[StepResult], figures: RunFigures) -> str:
 # A dry run shows each step with its prompts. References to answers are shown between « and ».
 
 
-def _dry_run(checked: CheckedScript, value: Any, options: RunOptions) -> int:
-    """Write the prompts to stdout, layer by layer; return the exit code."""
+def _dry_run(checked: CheckedScript, value: Any, options: RunOptions, named: dict[str, str]) -> int:
+    """Write the prompts to stdout, layer by layer, and the bounds of the cost; return the exit code."""
     show([checked.without_remarks], sys.stderr)
-    found = lwt.dry_run(checked.script, input=value, all_steps=options.all_steps)
+    found = lwt.dry_run(checked.script, input=value, all_steps=options.all_steps, nested=checked.plan.nested)
+    spec = options.llm or default_spec(needed=False)
+    bounds, prices = lwt.price_dry_run(found, spec, named, price_of(options.limits.price))
+    rate = options.limits.rate
     if options.form == "json":
-        print(json_text(found.as_json()))
+        known = {"model": spec, "rate": rate, "seconds_at_rate": None if rate is None else found.least * 60 / rate}
+        print(json_text(found.as_json() | known | bounds.as_json() | prices_json(prices)))
         return Exit.DONE
-    for number, layer in enumerate(found.layers, 1):
-        print(paint(f"layer {number} of {len(found.layers)}", "bold", colour(sys.stdout)))
-        for step in layer:
-            _print_step(step)
-    more = "".join(f" + one for each {step.each}" for step in found.open_ends)
+    print_dry_run(found)
+    if spec and found.most:
+        for line in _cost_lines(bounds, prices, spec):
+            print(printable(line))
+    if rate is not None and found.most:
+        print(f"at --rate {rate:g}: {clock(found.least * 60 / rate)} or more")
+    more = "".join(f" + {_per(step)} for each {step.each}" for step in found.open_ends)
     calls = f"{found.most:,} call{'' if found.most == 1 and not more else 's'}"
-    print(f"{calls if found.least == found.most else f'{found.least:,} to {calls}'}{more}; nothing was called")
+    print(f"{calls if found.least == found.most else f'{found.least:,} to {calls}'}{more}; no model was called")
     return Exit.DONE if found.layers else Exit.ERRORS
 
 
-def _print_step(planned: "PlannedStep") -> None:
-    on = colour(sys.stdout)
+def _cost_lines(bounds: "CostBounds", prices: "Mapping[str, Price]", spec: str) -> list[str]:
+    """Return the lines about the models and their prices, and about the bounds of tokens and cost."""
+    known = prices.get(spec)
+    if known is None:
+        head = "its price is unknown (--price IN/OUT gives it)"
+    else:
+        head = f"no cost ({known.source})" if known.is_free else known.line()
+    lines = [f"model {spec}; {head}", *(price.line(model) for model, price in prices.items() if model != spec)]
+    if known is not None and known.is_free and len(lines) == 1:
+        return lines
+    (asked, most_asked), (_, most_answered) = bounds.prompt, bounds.completion
+    tokens = f"{asked:,} prompt tokens or more"
+    if most_asked is not None:
+        tokens = f"{asked:,} to {most_asked:,} prompt tokens, at most {most_answered:,} completion tokens"
+    cost = ""
+    if bounds.cost is not None:
+        low, high = bounds.cost
+        cost = (
+            f", {dollars(low)} or more"
+            if high is None
+            else f", {dollars(low)} to {dollars(high)}"
+            if high
+            else ", no cost"
+        )
+    return [*lines, f"about {tokens}{cost} (answers of at most {bounds.answer:,} tokens)"]
+
+
+def _per(step: "PlannedStep") -> str:
+    return "one" if step.per == 1 else f"{step.per:,}"
+
+
+def print_dry_run(found: "DryRun", indent: str = "") -> None:
+    """Write the steps of a dry run to stdout, layer by layer, with their prompts. The steps of a script that a step runs are indented."""
+    for number, layer in enumerate(found.layers, 1):
+        print(indent + paint(f"layer {number} of {len(found.layers)}", "bold", colour(sys.stdout)))
+        for step in layer:
+            with io.StringIO() as lines:
+                _print_step(step, lines)
+                print(textwrap.indent(lines.getvalue(), indent), end="")
+            if step.inner is not None:
+                print_dry_run(step.inner, f"{indent}    ")
+
+
+def _print_step(planned: "PlannedStep", file: TextIO) -> None:
+    on, print = colour(sys.stdout), partial(builtins.print, file=file)
     options = ", ".join(planned.settings)
     print(
         f"  {paint(f'({planned.step.id}) {planned.step.call.operation}', 'cyan', on)}{'  ' + options if options else ''}"
@@ -335,13 +432,17 @@ def _print_step(planned: "PlannedStep") -> None:
         if each.fault:
             print(f"    {paint('would fail', 'red', on)}: {printable_text(each.fault)}")
         texts = {**{name: f"{name}: {text}" for name, text in each.options.items() if text}, "prompt": each.prompt}
-        for name in ("system", "prompt", "format", "criteria"):
+        for name in ("system", "examples", "messages", "prompt", "format", "criteria"):
             if texts.get(name):
                 print("\n".join(f"    | {line}" for line in _with_marks(texts[name], on).split("\n")))
     if planned.most is None:
-        print(paint(f"    once for each {planned.each}, which is not known yet", "dim", on))
+        often = "once" if planned.per == 1 else f"{planned.per:,} times"
+        print(paint(f"    {often} for each {planned.each}, which is not known yet", "dim", on))
     elif planned.least is not None and planned.least < planned.most:
-        print(paint(f"    {planned.least:,} to {planned.most:,} calls, until an answer is good enough", "dim", on))
+        until = ", until an answer is good enough" if planned.is_loop else ""
+        print(paint(f"    {planned.least:,} to {planned.most:,} calls{until}", "dim", on))
+    elif planned.times != 1 and planned.most and len(planned.calls) < planned.times:
+        print(paint(f"    {planned.times:,} times", "dim", on))
 
 
 def _short(text: str) -> str:

@@ -17,6 +17,7 @@ from ...api.clients import call_cache, default_spec
 from ...api.figures import Calls, counted
 from ...api.file_kinds import kind_of
 from ...api.files import is_stream, replace_file
+from ...api.process_traces import subscribe as subscribe_traces
 from ...api.runs import DebugLog, level
 from ...api.seed import PHASES, Compiled, ContextError, RequestError, RunError
 from ...api.seed import compile as compile_seed
@@ -35,7 +36,7 @@ from ...excerpts import clipped
 from .answer_view import figures
 from .contexts import Contexts
 from .inputs import STDIN, Unreadable, only_one_stdin, reached, read_source, show, writable
-from .output import Exit, Misused, cancelling, colour, complain, paint, printable_text, say, write
+from .output import Display, Exit, Misused, cancelling, colour, complain, paint, printable_text, say, say_prices, write
 from .result_file import same_file
 
 # The output during and after a compilation: a few lines on stderr for each of the three steps.
@@ -44,13 +45,13 @@ _NAMES = {"conditions": "conditions", "graph": "computation graph", "seed": "see
 _STYLES = {"done": "green", "failed": "red", "cancelled": "yellow"}
 _LONGEST = 200
 _FAULTS = 3
-"""Maximum number of errors of a draft that are shown; the model receives more."""
+"""Maximum number of errors shown for a draft; the model receives more."""
 _DRAFT = 20_000
 """Maximum number of characters of a failed draft that are shown."""
 
 
 @define
-class Lines:
+class Lines(Display):
     """Prints a line when a step begins, lines for fixes and repairs, and a line when the step ends."""
 
     most: int
@@ -78,11 +79,6 @@ class Lines:
                 self.note(f"warning: {event.message}")
         sys.stderr.flush()
 
-    def note(self, text: str) -> None:
-        """Print a line."""
-        say(printable(text))
-        sys.stderr.flush()
-
     def _repair(self, event: RepairAsked) -> None:
         errors = [each for each in event.diagnostics if each["severity"] == "error"]
         self.note(f"      repair {event.attempt} of {self.most}: {counted(len(errors), 'error')}")
@@ -106,6 +102,7 @@ def finished(made: Compiled, cached_calls: int) -> None:
     if made.seed is not None:
         told = f"{len(made.seed.fields)} fields, {len(made.seed.steps)} steps, {len(made.seed.outputs)} outputs · "
     say(f"{status}: {told}{repairs}{cost}")
+    say_prices(made.prices)
     for warning in made.warnings:
         say(printable(f"warning: {warning}"))
 
@@ -115,16 +112,16 @@ def show_draft(made: Compiled) -> None:
     draft = made.draft
     if draft is None:
         return
-    say(f"the best draft of the {_NAMES[draft.phase]}:")
+    say(f"best draft of the {_NAMES[draft.phase]}:")
     say(printable_text(draft.text[:_DRAFT]))
     if len(draft.text) > _DRAFT:
-        say(f"… and {len(draft.text) - _DRAFT:,} characters more")
+        say(f"… and {len(draft.text) - _DRAFT:,} more characters")
     say()
     show([Checked(draft.diagnostics, draft.source).without_remarks], sys.stderr)
 
 
 _RESUMABLE = ("cancelled", "time", "budget")
-"""Reasons for the end of a compilation after which the same command, perhaps with a higher limit, can continue."""
+"""Reasons for an early end. Afterwards the same command, perhaps with a higher limit, continues the compilation."""
 _CONTEXTS = 100
 """Maximum number of contexts that are read from --example."""
 
@@ -133,9 +130,9 @@ def run(
     task: str, output: str | None, name: str, repairs: int, example: str | None, force: bool, llm: str | None,
     settings: Mapping[str, Any],
 ) -> int:  # fmt: skip
-    """Compile the task and return the exit code. ``settings`` are those of ``seed.compile``.
+    """Compile the task and return the exit code. ``settings`` are passed to ``seed.compile``.
 
-    Raises ``Misused`` and ``NotConfigured``.
+    Raises ``Misused`` or ``NotConfigured``.
     """
     only_one_stdin([task, example])
     output = None if output == STDIN else output
@@ -147,6 +144,7 @@ def run(
         lambda event: warned.append(event.message) if isinstance(event, Warned) else None,
     ):
         events.subscribe(subscriber)
+    subscribe_traces(events)
     try:
         source = _task(task)
         contexts = _contexts(example)
@@ -161,17 +159,19 @@ def run(
 
         try:
             made = asyncio.run(compiled(True))
-        except RunError as error:  # the run can't be stored; compile without storing it
+        except RunError as error:  # the run can't be stored, so compile without storing it
             lines.note(f"warning: {error.message}")
             made = asyncio.run(compiled(False))
     except Unreadable as error:
         show([Checked((error.diagnostic,), error.source)], sys.stderr)
-        say("nothing was asked")
+        say("no model was called")
         return Exit.ERRORS
     except ContextError as error:
         raise Misused(f"--example: {error}") from None
     except RequestError as error:
-        place = {"task": source.name, "name": "--task-name"}.get(error.parameter, f"--{error.parameter}")
+        place = {"task": source.name, "name": "--task-name"}.get(
+            error.parameter, f"--{error.parameter.replace('_', '-')}"
+        )
         raise Misused(f"{place}: {error.message}", error.hint) from None
     if made.path is not None:
         say(printable(f"saved in {made.path}"))
@@ -186,7 +186,7 @@ def run(
 
 
 def _check_output(task: str, output: str | None, example: str | None, force: bool) -> None:
-    """Refuse an output file that may not be written, before any model call."""
+    """Raise ``Misused`` if the output file must not be written. Called before any model call."""
     writable(output, (".json",))
     if output is None:
         return
@@ -197,27 +197,27 @@ def _check_output(task: str, output: str | None, example: str | None, force: boo
     if path.is_dir():
         raise Misused(f"{output} is a directory", f"name a file in it: --output {path / 'task.seed.json'}")
     if is_stream(path):
-        return  # a stream is written into, so no data is lost
+        return  # writing to a stream does not overwrite data
     if (path.exists() or path.is_symlink()) and not force:  # a broken link also counts as an existing file
-        raise Misused(f"{output} exists", "--force overwrites it")
+        raise Misused(f"{output} already exists", "use --force to overwrite it")
     if not path.parent.is_dir():
         raise Misused(f"{output} can't be written: the directory {path.parent} does not exist")
 
 
 def _task(name: str) -> Source:
-    """Read a task. Raises ``Unreadable``, and ``Misused`` for a text that can't be a task."""
+    """Read a task. Raises ``Unreadable``. Raises ``Misused`` if the text can't be a task."""
     words = "pass the text of a task through stdin: echo '...' | knotwork seed compile -"
     source = read_source(name, like="*.md", missing=words if any(map(str.isspace, name)) else _EXAMPLE)
     if not source.text.strip():
         raise Misused(f"{source.name}: the task is empty", _EXAMPLE)
     if kind_of(source) == "seed":
-        raise Misused(f"{source.name} is a Formula Seed already", f"check it with: knotwork check {source.name}")
+        raise Misused(f"{source.name} is already a Formula Seed", f"check it with: knotwork check {source.name}")
     if source.name.lower().endswith((".csv", ".tsv", ".lwt", ".gasl")) or _is_document(source.text):
-        raise Misused(f"{source.name} is not a task in words", f"{_EXAMPLE}; give contexts with --example FILE")
+        raise Misused(f"{source.name} is not a description of a task", f"{_EXAMPLE}; give contexts with --example FILE")
     return source
 
 
-_EXAMPLE = "a task states the wanted values and how they follow from reviews: knotwork seed compile task.md"
+_EXAMPLE = "a task describes the values to compute and how to derive them from reviews: knotwork seed compile task.md"
 
 
 def _is_document(text: str) -> bool:
@@ -235,10 +235,10 @@ def _is_document(text: str) -> bool:
 
 
 def _contexts(name: str | None) -> list[object] | None:
-    """Return the contexts of --example. Raises ``Misused`` and ``Unreadable``."""
+    """Return the contexts of --example. Raises ``Misused`` or ``Unreadable``."""
     if name is None:
         return None
-    contexts = Contexts(name)
+    contexts = Contexts(name, order="compile TASK --example CONTEXTS")
     found: list[object] = [item.value for item in islice(contexts, _CONTEXTS)]
     if contexts.faults:
         fault = contexts.faults[0]
@@ -251,8 +251,8 @@ def _contexts(name: str | None) -> list[object] | None:
 def _end(made: Compiled, output: str | None, cached_calls: int, *, remarks: bool, cached: bool) -> int:
     """Write the seed or show the best draft; report the cost; return the exit code.
 
-    ``remarks``: also show diagnostics of severity info, such as the number of reviews that the filter keeps. ``cached``: whether
-    answers are cached.
+    If ``remarks`` is true, also show diagnostics of severity info, such as the number of reviews that the filter keeps.
+    ``cached`` is true if answers are cached.
     """
     if made.status != "done":
         show_draft(made)
@@ -260,7 +260,7 @@ def _end(made: Compiled, output: str | None, cached_calls: int, *, remarks: bool
         complain(made.reason, made.hint)
         say("nothing was written")
         if made.stopped in _RESUMABLE and cached:
-            say("the same command continues: the answers so far are in the cache")
+            say("run the same command to continue; the answers so far are in the cache")
         return Exit.INTERRUPTED if made.stopped == "cancelled" else Exit.FAILED
     checked = Checked(made.diagnostics, Source(made.text, output or "<seed>"))
     show([checked if remarks else checked.without_remarks], sys.stderr)
@@ -271,7 +271,7 @@ def _end(made: Compiled, output: str | None, cached_calls: int, *, remarks: bool
         try:
             replace_file(Path(output), made.text + "\n")
         except OSError as error:
-            write(made.text)  # its model calls are already paid for
+            write(made.text)  # the model calls are already paid for
             sys.stdout.flush()
             complain(f"{output} can't be written: {error.strerror or error}", "the seed is on stdout")
             return Exit.FAILED

@@ -1,35 +1,43 @@
 """Runs the ``seed`` commands that call no model: ``explain``, ``sensitivity``, ``compute``, ``schema`` and ``convert``."""
 
+import contextlib
+import itertools
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from ....lang.diagnostic import nearest, printable
-from ....lang.evaluate.expr.values import short_json
-from ....lang.evaluate.seed.explanation import as_json, as_text, explain
-from ....lang.evaluate.seed.fused_engine import Compute
-from ....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
-from ....lang.trees.seed import DefineFilter, FormulaSeed
 from ...api.checks import Checked
 from ...api.figures import counted
 from ...api.files import replace_file
-from ...seeds.compute import ResultComputer
+from ...api.seed import (
+    Flip,
+    ResultComputer,
+    ResultFiles,
+    SeedTree,
+    Sensitivity,
+    TableError,
+    convert,
+    explain,
+    short_json,
+)
 from .extractions import Extracted, Results, choose_result, open_seed, report_errors
 from .inputs import STDIN, Unreadable, only_one_stdin, show, writable
 from .output import Exit, Misused, colour, complain, json_text, paint, say, write
-from .result_file import OutFormat, Sink, Unwritten, form_of, open_sink, same_file
+from .result_file import OutFile, OutFormat, Sink, Unwritten, form_of, open_sink, same_file, write_whole
 from .seed_view import Tally
 
 _EXCERPT = 80
 _MOST_CHANGES = 25
-"""Maximum number of changes that are shown for each context; JSON output has all."""
+"""Maximum number of changes shown for each context; JSON output contains all."""
 
 
 def explain_value(
     seed_name: str, results: str, name: str, wanted: str | None, contexts: str | None, form: Literal["text", "json"]
 ) -> int:
-    """Write how the value of ``name`` was computed, back to the reviews that it comes from."""
+    """Write how the value of ``name`` was computed from the reviews."""
     seed = _open_seed(seed_name, results, contexts, "explain SEED RESULTS NAME")
     if isinstance(seed, Checked):
         return report_errors(seed, "nothing was read")
@@ -38,16 +46,16 @@ def explain_value(
         found, more = choose_result(Results.of(seed, results, contexts), wanted)
     except Unreadable as error:
         return report_errors(Checked((error.diagnostic,), error.source), "nothing was read")
-    explanation = explain(seed, found.rows, found.context, name)
+    explanation = explain(seed, found.result, found.context, name)
     _warn_of_changes(seed, found)
     if form == "json":
-        print(json_text({"context": found.name, "index": found.index, **as_json(explanation)}))
+        print(json_text({"context": found.name, "index": found.index, **explanation.as_json()}))
         return Exit.DONE
     _write_heading(found)
-    print(as_text(explanation, found.rows))
+    print(explanation.as_text(found.rows))
     sys.stdout.flush()
     if more:
-        say("the file has more contexts: choose one with --context NAME or its number")
+        say("the file has more contexts; choose one with --context NAME or --context N")
     return Exit.DONE
 
 
@@ -63,9 +71,8 @@ def show_sensitivity(
     seed = _open_seed(seed_name, results, contexts, "sensitivity SEED RESULTS [NAME]")
     if isinstance(seed, Checked):
         return report_errors(seed, "nothing was read")
-    computed = {name: step for name, step in seed.step_by_name.items() if not isinstance(step, DefineFilter)}
     for name in names:
-        _check_name(seed, name, computed)
+        _check_name(seed, name, seed.value_by_name)
     try:
         read = Results.of(seed, results, contexts)
         some = [choose_result(read, wanted)[0]] if wanted is not None else read
@@ -80,13 +87,11 @@ def show_sensitivity(
     return Exit.PARTIAL if read.items.faults else Exit.DONE
 
 
-def _write_all(
-    seed: FormulaSeed, some: Iterable[Extracted], names: tuple[str, ...], form: Literal["text", "json"]
-) -> int:
-    """Write the changes for each context as the contexts are read; return the number of contexts."""
-    run, count = Compute.of(seed).run, 0
+def _write_all(seed: SeedTree, some: Iterable[Extracted], names: tuple[str, ...], form: Literal["text", "json"]) -> int:
+    """Write the changes for each context as soon as the context is read; return the number of contexts."""
+    computer, count = ResultComputer.of(seed), 0
     for count, found in enumerate(some, 1):
-        made = sensitivity(seed, found.rows, found.context, outputs=names or None, run=run)
+        made = computer.sensitivity(found.result.extractions, found.context, names or None, found.result.reduced)
         if form == "json":
             print("[" if count == 1 else ",", json_text(_json(found, made)), sep="\n")
             continue
@@ -99,30 +104,31 @@ def _write_all(
     return count
 
 
-def _open_seed(seed_name: str, results: str, contexts: str | None, order: str) -> FormulaSeed | Checked:
+def _open_seed(seed_name: str, results: str, contexts: str | None, order: str) -> SeedTree | Checked:
     only_one_stdin([seed_name, results, contexts])
     return open_seed(seed_name, f"knotwork seed {order}")
 
 
-def _check_name(seed: FormulaSeed, name: str, known: Mapping[str, Any]) -> None:
-    """Raise ``Misused`` if ``name`` is not in ``known``, the values of the seed."""
+def _check_name(seed: SeedTree, name: str, known: Mapping[str, Any]) -> None:
+    """Raise ``Misused`` if ``name`` is not in ``known``, which maps names to the seed's steps or values."""
     if name in known:
         return
     near = nearest(name, known)
     if name in seed.field_by_name:
         reason = f"{name} is a field of each review, not a step of {seed.source.name}"
     elif name in seed.step_by_name:
-        reason = f"{name} is a filter and has no value of its own"
+        reason = f"{name} is a filter and has no value"
     else:
-        reason = f"{seed.source.name} computes no {name}"
+        reason = f"{seed.source.name} does not compute {name}"
     outputs = ", ".join(seed.outputs[:10])
-    raise Misused(reason, f"did you mean {near}?" if near else f"its outputs are {outputs}" if outputs else "")
+    raise Misused(reason, f"did you mean {near}?" if near else f"the outputs are {outputs}" if outputs else "")
 
 
-def _warn_of_changes(seed: FormulaSeed, found: Extracted) -> None:
-    """Warn if the seed's formulas give other values than those in the results."""
+def _warn_of_changes(seed: SeedTree, found: Extracted) -> None:
+    """Warn if the values that the seed's formulas compute differ from the values in the results."""
     outputs = found.result.outputs
-    values = ResultComputer.of(seed).result(found.context, found.result.extractions).values if outputs else {}
+    computed = ResultComputer.of(seed).result(found.context, found.result.extractions, reduced=found.result.reduced)
+    values = computed.values if outputs else {}
     others = [name for name in seed.outputs if name in outputs and name in values and outputs[name] != values[name]]
     if others:
         name = others[0]
@@ -139,7 +145,7 @@ def _write_heading(found: Extracted) -> None:
 
 def _write_text(found: Extracted, made: Sensitivity) -> None:
     if not made.outputs:
-        print("no output is a text or a boolean: name the outputs to analyse")
+        print("no output is text or boolean; give the names of the outputs to analyse")
         return
     single = (
         "no single extraction changes"
@@ -156,7 +162,7 @@ def _write_text(found: Extracted, made: Sensitivity) -> None:
             )
             print(printable(f"    {output.name}: {before} → {after}"))
     if len(made.flips) > _MOST_CHANGES:
-        print(f"  and {len(made.flips) - _MOST_CHANGES:,} more; --format json has all")
+        print(f"  and {len(made.flips) - _MOST_CHANGES:,} more; --format json shows all")
     if made.tried < made.possible:
         print(f"  {made.possible - made.tried:,} more changes were not tried")
 
@@ -165,7 +171,7 @@ def _change(found: Extracted, flip: Flip) -> str:
     row = found.rows[flip.index]
     review = f"review {row['review']}" if "review" in row else f"extraction {flip.index}"
     like = f" (and {len(flip.same):,} like it)" if flip.same else ""
-    what = "left out" if not flip.field else f"{flip.field} {short_json(flip.before)} → {short_json(flip.after)}"
+    what = "removed" if not flip.field else f"{flip.field} {short_json(flip.before)} → {short_json(flip.after)}"
     excerpt = str(row.get("excerpt") or "")
     return f"{review}{like} {what}{f': {short_json(excerpt, _EXCERPT)}' if excerpt else ''}"
 
@@ -226,15 +232,24 @@ def compute_again(
     except Unreadable as error:
         return report_errors(Checked((error.diagnostic,), error.source), "nothing was computed")
     sources = [name for name in (seed_name, results, contexts) if name is not None]
-    sink = open_sink(out, form, seed.outputs, "anew" if force else "new", brief, sources)
+    sink = open_sink(out, form, seed, "overwrite" if force else "new", brief, sources)
     tally = Tally()
     try:
-        if first is not None:
-            computing = ResultComputer.of(seed, allow_invalid)
-            _write(computing, first, sink, tally)
-            for each in found:
-                _write(computing, each, sink, tally)
-        sink.end()
+        with contextlib.ExitStack() as stack:
+            spool = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="knotwork-"))) / "results.jsonl"
+            if sink.is_whole:
+                files = ResultFiles(out, None, brief=brief)
+                sink.spool = OutFile.open(str(spool), "new")
+                stack.callback(sink.spool.close)
+            if first is not None:
+                computing = ResultComputer.of(seed, allow_invalid)
+                for each in itertools.chain([first], found):
+                    _write(computing, each, sink, tally)
+            sink.end()
+            if sink.is_whole:
+                write_whole(files, seed, spool)
+    except TableError as error:
+        raise Misused(error.message, error.hint) from None
     except Unwritten as error:
         complain(error.message)
         return Exit.FAILED
@@ -246,7 +261,7 @@ def compute_again(
 def _write(computing: ResultComputer, found: Extracted, sink: Sink, tally: Tally) -> None:
     result = computing.result(
         found.context, found.result.extractions, name=found.result.name, index=found.index,
-        reviews=found.result.counts.reviews, warnings=found.result.warnings,
+        reviews=found.result.counts.reviews, warnings=found.result.warnings, reduced=found.result.reduced,
     )  # fmt: skip
     told = result.as_json()
     if not sink.brief:
@@ -276,17 +291,14 @@ def _finish(read: Results, tally: Tally, out: str | None) -> int:
 
 def show_schema(form: Literal["002", "000"]) -> int:
     """Write the JSON Schema to stdout."""
-    from ....lang.documents import seed
+    from ...api.language_texts import schema_text
 
-    schema: dict[str, Any] = seed.SEED_SCHEMA if form == "002" else seed.SEED_SCHEMA_000
-    print(json_text(schema))
+    print(schema_text("seed" if form == "002" else "seed-000"), end="")
     return Exit.DONE
 
 
 def convert_seed(name: str, output: str | None) -> int:
     """Write the seed in the declarative form. Expressions that could not be converted are reported on stderr."""
-    from ....lang.documents.seed import convert
-
     writable(output, (".json",))
     if output is not None and output != STDIN and same_file(name, output):
         raise Misused(f"{output} is an input file", "choose another file with --output")
@@ -295,7 +307,7 @@ def convert_seed(name: str, output: str | None) -> int:
         return report_errors(seed, "nothing was written")
     if seed.form == "002":
         raise Misused(
-            f"{seed.source.name} has the declarative form (002) already",
+            f"{seed.source.name} already has the declarative form (002)",
             "knotwork check reports its errors and warnings",
         )
     converted = convert(seed)
@@ -307,9 +319,9 @@ def convert_seed(name: str, output: str | None) -> int:
         replace_file(Path(output), text + "\n")
     show([Checked(tuple(converted.kept), seed.source)], sys.stderr)
     kept = (
-        counted(len(converted.kept), "stays an expression", "stay expressions")
+        counted(len(converted.kept), "remains an expression", "remain expressions")
         if converted.kept
-        else "no step stays an expression"
+        else "no step remains an expression"
     )
     say(f"{counted(len(seed.steps), 'step')}; {kept} over extractions")
     if output is not None and output != STDIN:

@@ -15,12 +15,12 @@ from rich.text import Text
 from ....lang.diagnostic import printable
 from ...api.figures import Calls, clock, counted, dollars
 from ...api.seed import SeedRecorder, Totals
-from ...events import CallRetried, Event, Warned
+from ...events import ChunkFinished, Event
 from .display import Foot
-from .output import Exit, colour, paint, say
+from .output import CallNotes, Exit, colour, paint, say, say_prices
 
 _MOST_INCOMPLETE = 20
-"""Maximum number of incomplete contexts that are listed; the results have all."""
+"""Maximum number of incomplete contexts that are listed; the results contain all."""
 
 
 @define
@@ -31,7 +31,15 @@ class Tally:
     statuses: Counter[str] = field(factory=Counter)
     reviews: Counter[str] = field(factory=Counter)
     before: int = 0
+    workers: str = ""
+    """The state of the workers as text; "" if there are none."""
     _incomplete_results: list[tuple[str, str]] = field(factory=list)
+
+    def __call__(self, event: Event) -> None:
+        """Count the calls of a run from its events, and note the state of its workers."""
+        self.calls(event)
+        if isinstance(event, ChunkFinished):
+            self.workers = f"{counted(event.alive, 'worker')}, {counted(event.waiting, 'review')} waiting"
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Count one result, given as JSON."""
@@ -57,15 +65,19 @@ class Tally:
         parts = [counted(self.finished_count, "context"), *self._incomplete()]
         if self.calls.calls:
             parts.append(self.calls.line())
+        if self.workers:
+            parts.append(self.workers)
         return " · ".join(parts)
 
     def contexts(self) -> str:
-        """Return a text with the numbers of complete, partial and failed contexts."""
+        """Return the numbers of complete, partial and failed contexts as text."""
         parts = [f"{self.statuses['complete'] + self.before:,} of {counted(self.finished_count, 'context')} complete"]
-        return " · ".join([*parts, *self._incomplete(), *([f"{self.before:,} from before"] if self.before else [])])
+        return " · ".join(
+            [*parts, *self._incomplete(), *([f"{self.before:,} from an earlier run"] if self.before else [])]
+        )
 
     def figures(self) -> str:
-        """Return a text with the numbers of kept, extracted, invalid and failed reviews."""
+        """Return the numbers of kept, extracted, invalid and failed reviews as text."""
         found = self.reviews
         parts = [f"{found['kept']:,} of {found['reviews']:,} kept", f"{found['extracted']:,} extracted"]
         parts += [f"{found['invalid']:,} with an invalid field"] if found["invalid"] else []
@@ -81,7 +93,7 @@ class Tally:
             say(f"{paint(status, 'red' if status == 'failed' else 'yellow', on)} {printable(trouble)}")
         more = self.statuses["partial"] + self.statuses["failed"] - len(self._incomplete_results)
         if more:
-            say(f"and {more:,} more that are not complete")
+            say(f"and {more:,} more incomplete contexts")
 
     def _incomplete(self) -> list[str]:
         return [f"{self.statuses[status]:,} {status}" for status in ("partial", "failed") if self.statuses[status]]
@@ -103,31 +115,18 @@ def _first_fault(result: Mapping[str, Any]) -> str:
 
 _SECONDS = 10.0
 """Minimum number of seconds between two lines in a pipe."""
-_TOLD_AT_MOST = 20
-"""Maximum number of notes about calls that are shown. In a run of thousands of calls, further notes would not help."""
 
 
 @define
-class Display:
-    """Prints at most one progress line in ten seconds, and warnings."""
+class Progress(CallNotes):
+    """Prints warnings, and at most one progress line every ten seconds."""
 
     tally: Tally
     clock: Callable[[], float] = perf_counter
     _last: float | None = None
-    _told: int = 0
-
-    def __call__(self, event: Event) -> None:
-        """Show a noteworthy event."""
-        match event:
-            case CallRetried():
-                self._tell(f"asked again ({event.attempt}): {event.reason}")
-            case Warned():
-                self._tell(f"warning: {event.step}: {event.message}" if event.step else f"warning: {event.message}")
-            case _:
-                pass
 
     def moved(self) -> None:
-        """Process that a context has finished: print a line if it is time."""
+        """Print a progress line after a finished context, if ten seconds have passed since the last line."""
         now = self.clock()
         if self._last is None:
             self._last = now
@@ -135,27 +134,12 @@ class Display:
             self._last = now
             self.note(self.tally.line())
 
-    def note(self, text: str) -> None:
-        """Show a permanent line."""
-        say(printable(text))
-        sys.stderr.flush()
 
-    def stop(self) -> None:
-        """Remove the display, if there is one; may be called more than once."""
-
-    def _tell(self, text: str) -> None:
-        self._told += 1
-        if self._told <= _TOLD_AT_MOST:
-            self.note(text)
-        elif self._told == _TOLD_AT_MOST + 1:
-            self.note("more of this is not shown")
+# The live display shows the share of finished contexts and the figures. Notes are printed above it.
 
 
-# The live display shows the share of finished contexts and the figures. Notes stay above it.
-
-
-class Bar(Display):
-    """Shows a run on a terminal (stderr). The refreshing thread only reads."""
+class Bar(Progress):
+    """Shows a run on a terminal (stderr). The redrawing thread only reads this object's data."""
 
     def __init__(
         self, tally: Tally, name: str, share: Callable[[], float | None], console: Console | None = None
@@ -169,7 +153,7 @@ class Bar(Display):
         self._foot.start()
 
     def moved(self) -> None:
-        """Process that a context has finished: update the bar."""
+        """Update the bar after a finished context."""
         self._part = self._share() or 0.0
 
     def note(self, text: str) -> None:
@@ -199,12 +183,12 @@ _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
 
 _READ_AS = {
-    "thinking": "behind thinking", "fenced": "in a fence", "embedded": "in prose", "literal": "as Python literals"
+    "thinking": "after reasoning", "fenced": "in a code fence", "embedded": "in prose", "literal": "as Python literals"
 }  # fmt: skip
 
 
 def finish(tally: Tally, totals: Totals, recorder: SeedRecorder, resume: str, out: str | None) -> int:
-    """Report the result of the run and return the exit code. ``resume`` is the command that resumes; ``out`` the output file."""
+    """Report the result of the run and return the exit code. ``resume`` is the resume command; ``out`` is the output file."""
     on = colour(sys.stderr)
     status = "cancelled" if totals.cancelled else tally.status
     tally.report_incomplete()
@@ -212,12 +196,15 @@ def finish(tally: Tally, totals: Totals, recorder: SeedRecorder, resume: str, ou
     say(f"reviews: {tally.figures()}")
     if totals.read_as:
         told = ", ".join(f"{count:,} {_READ_AS.get(how, how)}" for how, count in sorted(totals.read_as.items()))
-        say(f"answers with more than JSON: {told}")
+        say(f"answers that were not plain JSON: {told}")
+    for name, found in totals.resolved.items():
+        asked = f" · {counted(found.asked, 'pair')} decided by the model" if found.asked else ""
+        say(printable(f"{name}: {counted(found.spellings, 'spelling')} · {counted(found.names, 'name')}{asked}"))
     calls = tally.calls
     parts = [counted(totals.calls, "call")]
     reused = (
-        (calls.cached, "answered by the cache"),
-        (totals.known, "extractions known before"),
+        (calls.cached, "answered from the cache"),
+        (totals.known, "extractions from the cache"),
         (totals.reused, "reused"),
     )
     parts += [f"{count:,} {source}" for count, source in reused if count]
@@ -226,6 +213,7 @@ def finish(tally: Tally, totals: Totals, recorder: SeedRecorder, resume: str, ou
     if cost := totals.cost or calls.cost:
         parts.append(dollars(cost))
     say(" · ".join([*parts, f"{totals.seconds:.2f} s"]))
+    say_prices(totals.prices)
     if totals.stopped:
         say(printable(f"calls ended early: {totals.stopped}"))
     if out is not None and out != "-":

@@ -1,4 +1,4 @@
-"""One turn of a session: runs a text with Ctrl-C handling and a progress display, and writes the outcomes."""
+"""One turn of a session: runs one input with Ctrl-C handling and a progress display, and writes the outcomes."""
 
 import asyncio
 import os
@@ -20,11 +20,11 @@ from ...api.checks import Checked
 from ...api.figures import Work, counted
 from ...api.files import named_file
 from ...api.pieces import GrowingPiece, Piece
+from ...api.process_traces import subscribe as subscribe_traces
 from ...api.runs import level, subscribe_debug_log
 from ...api.session import DisplaySettings, PieceQueue, Session
 from ...api.session_data import NOTHING, Outcome, Page, Status
 from ...events import Event
-from ..repl import SessionOptions
 from ..repl.tables import Form, Lines, value_lines
 from ..signals import SignalCount, staged_interrupts
 from .display import Foot, one_line
@@ -38,7 +38,7 @@ _MOST = 1 << 20
 
 
 class OtherColumns(Exception):
-    """The file has other columns than the new rows; ``columns`` is its first line."""
+    """Raised if the columns of the file differ from those of the new rows; ``columns`` is the first line of the file."""
 
     def __init__(self, columns: str) -> None:
         super().__init__(columns)
@@ -46,10 +46,10 @@ class OtherColumns(Exception):
 
 
 def append(lines: Lines, form: Form, path: Path, stopped: Callable[[], bool]) -> tuple[int, bool]:
-    """Append ``lines`` to the file, until ``stopped`` returns True. Raises ``OSError`` and ``OtherColumns``.
+    """Append ``lines`` to the file, until ``stopped`` returns True. Raises ``OSError`` or ``OtherColumns``.
 
-    In CSV the column names are written once, above all rows. Return the number of parts written, and whether the file now has
-    several JSON documents, while a reader may expect a single document.
+    In CSV, the column names are written once, above all rows. Return the number of parts (rows or lines) written, and whether
+    the file now contains several JSON documents, which a reader may not expect.
     """
     first, separator = _end_of(path)
     head = lines.head
@@ -65,7 +65,7 @@ def append(lines: Lines, form: Form, path: Path, stopped: Callable[[], bool]) ->
 
 
 def _end_of(path: Path) -> tuple[str | None, str]:
-    """Return the first line of a regular file (None if the file is empty or missing), and the line end that its last line lacks."""
+    """Return the first line of a regular file (None if there is none), and the line ending missing at its end, or ""."""
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode) or not found.st_size:
@@ -94,7 +94,7 @@ def _write(lines: Lines, write: Callable[[str], object], stopped: "Stopped", hea
 # Writing outcomes. Values go to stdout or to the file of ``.output``, everything else to stderr.
 
 Stopped = Callable[[], bool]
-"""A function that returns whether the user wants to stop the present output."""
+"""A function that returns whether the user wants to stop the current output."""
 
 Pager = Callable[[Lines, Callable[[], int], Callable[[str], None], Stopped], Awaitable[int]]
 
@@ -102,7 +102,10 @@ _BY_SUFFIX: dict[str, Form] = {".json": "json", ".csv": "csv", ".md": "md", ".tx
 
 
 class Screen:
-    """The output of a session. ``pager`` prints one page at a time on a terminal; None prints everything at once."""
+    """The output of a session. ``pager`` prints one page at a time on a terminal.
+
+    If ``pager`` is None, everything is printed at once.
+    """
 
     def __init__(self, settings: DisplaySettings, pager: Pager | None = None) -> None:
         self._settings = settings
@@ -136,7 +139,7 @@ class Screen:
         if path is not None and not isinstance(value, Page):
             return self._to_file(value, path, stopped)
         on_terminal = is_terminal(sys.stdout)
-        form: Form = "table" if on_terminal or isinstance(value, Page | str) else "json"  # a text is shown unchanged
+        form: Form = "table" if on_terminal or isinstance(value, Page | str) else "json"  # a string is shown unchanged
         if self._settings.mode != "auto":
             form = self._settings.mode
         width = get_terminal_size().columns if on_terminal and form == "table" else None
@@ -149,10 +152,10 @@ class Screen:
             printed = _write(lines, _print, stopped, lines.head)
         sys.stdout.flush()
         if printed < lines.count:
-            self._line(f"{lines.count - printed:,} more {lines.noun}s; .output FILE writes all of them", "dim")
+            self._line(f"{lines.count - printed:,} more {lines.noun}s; use .output FILE to write all", "dim")
         if lines.left_out:
             columns = ", ".join(map(printable, lines.left_out))
-            self._line(f"no room for {columns}; .mode json shows all columns", "dim")
+            self._line(f"hidden for lack of space: {columns}; .mode json shows all columns", "dim")
         return True
 
     def _to_file(self, value: Any, path: Path, stopped: Stopped) -> bool:
@@ -160,8 +163,8 @@ class Screen:
         form: Form = named or "json" if self._settings.mode == "auto" else self._settings.mode
         if named not in (None, "table", form):
             complain(
-                f"{path} is named as a {named} file, but the mode is {form}",
-                ".mode auto chooses the format by the name",
+                f"the suffix of {path} means {named}, but the mode is {form}",
+                "use .mode auto to choose the format by the suffix",
             )
             return False
         lines = value_lines(value, form, None, safe=False)
@@ -169,17 +172,17 @@ class Screen:
             written, several = append(lines, form, path, stopped)
         except OtherColumns as error:
             columns = printable(error.columns if len(error.columns) <= 60 else f"{error.columns[:59]}…")
-            complain(f"{path} has other columns: {columns}", ".output FILE starts another file")
+            complain(f"{path} has different columns: {columns}", "use .output FILE to choose another file")
             return False
         except OSError as error:
             complain(
                 f"{path} can't be written: {error.strerror or error}",
-                ".output without a file writes to the screen again",
+                "use .output without a file to write to the screen again",
             )
             return False
         parts = counted(lines.count, lines.noun)
         parts = parts if written == lines.count else f"stopped: {written:,} of {parts}"
-        more = ", after the earlier content: the file now has several documents" if several else ""
+        more = ", after the existing content; the file now contains several documents" if several else ""
         self._line(f"{parts} written to {path}{more}", "dim")
         return True
 
@@ -208,12 +211,13 @@ class Turn:
         self._task: asyncio.Task[Any] | None = None
         self._working: Working | None = None
         subscribe_debug_log(session.events)
+        subscribe_traces(session.events)
 
     async def take(self, text: str, name: str, *, stop: bool, first_line: int = 1) -> list[Outcome]:
-        """Run ``text`` and return the outcomes of its pieces, without values. ``stop``: stop after a failed piece.
+        """Run ``text`` and return the outcomes of its pieces, without their values. With ``stop``, stop after a failed piece.
 
         Ctrl-C is handled from the first piece to the last line written. The first Ctrl-C cancels the running piece and skips the rest
-        of the text. The second Ctrl-C ends the piece without waiting. After both, the session continues. The third Ctrl-C exits.
+        of the text. The second Ctrl-C ends the piece without waiting. In both cases the session continues. The third Ctrl-C exits.
         """
         waiting, outcomes, cancel = PieceQueue(text, name, stop, first_line), list[Outcome](), asyncio.Event()
         with staged_interrupts(partial(self._in_order, cancel), self._at_once, last=leaving(self._hide)) as signals:
@@ -239,6 +243,7 @@ class Turn:
         try:
             if working is not None:
                 self._session.events.subscribe(working)
+                self._session.events.stream_answers()
                 working.start()
             return await self._session.run(piece, cancel)
         except asyncio.CancelledError:
@@ -261,7 +266,7 @@ class Turn:
         self._note("Ctrl-C once more exits")
 
     def _note(self, text: str) -> None:
-        """Print a message if a piece is running. Otherwise only output is under way, which ends at once and needs no message."""
+        """Print a message if a piece is running. If only output is being written, it stops at once and needs no message."""
         if self._working is not None:
             self._working.note(text)
         elif self._task is not None:
@@ -272,10 +277,10 @@ class Turn:
             self._working.stop()
 
 
-# The display of a running command on a terminal: the command's text, the elapsed time, the model calls.
+# The display of a running command on a terminal: the command's text, the elapsed time, and the model calls.
 
 _PATIENCE = 0.3
-"""Number of seconds before the display appears, so that it does not flicker during fast commands."""
+"""Delay in seconds before the display appears, so that fast commands do not make it flicker."""
 _STEPS = 6
 
 
@@ -314,12 +319,14 @@ class Working:
             Text("Ctrl-C cancels", style="dim"),
         )  # fmt: skip
         steps = work.steps
+        if arriving := work.arriving:
+            return Group(head, one_line(arriving, "", 2))
         if len(steps) < 2:
             return head
         return Group(head, *(one_line(f"({step}) {clock}", "cyan", 2) for step, clock in steps[:_STEPS]))
 
 
-# A session without a prompt. It runs the texts from ``-c``, ``-f`` or stdin, to the end or to the first failure.
+# A session without a prompt runs the texts from ``-c``, ``-f`` or stdin, to the end or to the first failure.
 
 # Maps the status of an outcome to an exit code.
 
@@ -338,19 +345,7 @@ def code_of(outcomes: Iterable[Outcome]) -> Exit:
     return next((code for code in found if code is not Exit.DONE), Exit.DONE)
 
 
-# The arguments of ``repl`` as an object.
-
-
-@frozen(kw_only=True)
-class ReplOptions:
-    """The options of the session, and the texts to run. ``rc``: run the user's settings file at the start."""
-
-    session: SessionOptions
-    commands: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    fail_fast: bool = False
-    input_file: str | None = None
-    rc: bool = True
+# The texts of a session without a prompt.
 
 
 @frozen
@@ -362,35 +357,41 @@ class _Part:
     first_line: int = 1
 
 
-async def run_batch(options: ReplOptions, session: Session) -> int:
-    """Run all given texts and return the exit code. Raises ``Misused`` for an unreadable file."""
+async def run_batch(session: Session, commands: Sequence[str], files: Sequence[str], fail_fast: bool) -> int:
+    """Run the files and then the commands; if there are neither, run the text of stdin. Return the exit code.
+
+    Raises ``Misused``.
+    """
     turn = Turn(session, Screen(session.settings))
     outcomes: list[Outcome] = []
-    for part in _texts(options):
-        done = await turn.take(part.text, part.name, stop=options.fail_fast, first_line=part.first_line)
+    for part in _texts(commands, files):
+        done = await turn.take(part.text, part.name, stop=fail_fast, first_line=part.first_line)
         outcomes += done
         last = done[-1] if done else None
-        if last is not None and (last.ends or last.status == "cancelled" or (options.fail_fast and not last.is_good)):
+        if last is not None and (last.ends or last.status == "cancelled" or (fail_fast and not last.is_good)):
             break
     return code_of(outcomes)
 
 
-def _texts(options: ReplOptions) -> Iterator[_Part]:
-    if options.files or options.commands:
-        for name in options.files:
+def _texts(commands: Sequence[str], files: Sequence[str]) -> Iterator[_Part]:
+    if files or commands:
+        for name in files:
             try:
                 source = read_source(name)
             except Unreadable as error:
                 raise Misused(error.diagnostic.message, "; ".join(error.diagnostic.hints)) from None
             yield _Part(source.text, source.name)
-        for command in options.commands:
+        for command in commands:
             yield _Part(command, "<command>")
     else:
         yield from _from_stdin()
 
 
 def _from_stdin() -> Iterator[_Part]:
-    """Yield each piece as soon as it is complete: a program that writes to the pipe may wait for its outcome. Raises ``Misused``."""
+    """Yield each piece as soon as it is complete, because the program that writes to the pipe may wait for the outcome.
+
+    Raises ``Misused``.
+    """
     held: list[str] = []
     growing, first = GrowingPiece(), 1
     for number, line in enumerate(_lines(), 1):

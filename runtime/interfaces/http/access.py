@@ -31,28 +31,31 @@ from ...api.server_runs import private_folder, read_json
 from .problems import SHUTTING_DOWN, Problem
 from .server import Limits, ServerOptions, is_loopback
 
-# Admission of runs: limits on parallel runs, for each key and in total, on requests per minute for each key, and shutdown.
+# Admission of runs: limits parallel runs (per key and in total) and requests per minute (per key), and refuses runs at shutdown.
 
 _MINUTE = 60.0
 _SOON = 5
-"""Default number of seconds after which a client may try again."""
+"""Default number of seconds after which a refused client may try again."""
 
 
 @frozen
 class Owner:
-    """The owner of a request: the id of the key, under which its runs are stored, and the key's name. Without keys, it is ``LOCAL``."""
+    """The owner of a request: the id of its key, under which runs are stored, and the key's name. Without keys, the owner is ``LOCAL``."""
 
     id: str
     name: str
 
 
 LOCAL = Owner("local", "local")
-"""The owner of all requests if no keys are needed."""
+"""The owner of all requests if no keys are required."""
 
 
 @define(eq=False)
 class RunSlot:
-    """The slot of an active run. Setting ``cancel`` cancels the run, as at shutdown. ``leave`` (or ``with``) releases the slot."""
+    """The slot of an active run. Setting ``cancel`` cancels the run; a shutdown also sets it.
+
+    ``leave`` (or ``with``) releases the slot.
+    """
 
     who: Owner
     cancel: asyncio.Event = field(factory=asyncio.Event)
@@ -73,7 +76,7 @@ class RunSlot:
 
 @define(eq=False)
 class Admission:
-    """Counts runs and requests, and refuses more than the limits allow. Belongs to one event loop."""
+    """Counts runs and requests, and refuses more than the limits allow. An instance belongs to one event loop."""
 
     limits: Limits
     closing: bool = False
@@ -88,12 +91,15 @@ class Admission:
         return len(self._places)
 
     def check_open(self) -> None:
-        """Raise ``Problem`` (503) if no more runs may begin because of shutdown."""
+        """Raise ``Problem`` (503) if the server is shutting down and accepts no more runs."""
         if self.closing:
             raise Problem(*SHUTTING_DOWN, "no new runs are accepted", {"Retry-After": str(_SOON)})
 
     def take(self, who: Owner) -> RunSlot:
-        """Return a slot for a run. Raises ``Problem``: 429 if the key has its maximum of runs, 503 if no slot is free or at shutdown."""
+        """Return a slot for a run.
+
+        Raises ``Problem``: 429 if the key has its maximum of runs, 503 if no slot is free or the server shuts down.
+        """
         self.check_open()
         if who is not LOCAL and self._of[who.id] >= self.limits.runs_per_key:
             raise Problem(
@@ -103,7 +109,7 @@ class Admission:
         if len(self._places) >= self.limits.runs:
             raise Problem(
                 "busy", 503, "The server is busy",
-                f"{self.limits.runs} runs are active, the maximum; try again later", {"Retry-After": str(_SOON)},
+                f"the maximum of {self.limits.runs} active runs is reached; try again later", {"Retry-After": str(_SOON)},
             )  # fmt: skip
         place = RunSlot(who, gate=self)
         self._places.add(place)
@@ -120,7 +126,7 @@ class Admission:
             self._empty.set()
 
     async def admit(self, who: Owner) -> None:
-        """Count a request from ``who``. Raises ``Problem`` (429) if the key has used its requests for this minute."""
+        """Count a request from ``who``. Raises ``Problem`` (429) if the key has used up its requests for this minute."""
         if who is LOCAL:
             return
         limiter = self._rates.get(who.id)
@@ -132,7 +138,7 @@ class Admission:
                 "too-many-requests", 429, "The key sends too many requests", f"a key may send {self.limits.rate:g} requests per minute",
                 {"Retry-After": str(max(1, wait))},
             )  # fmt: skip
-        await limiter.acquire()  # does not wait, because capacity was checked above
+        await limiter.acquire()  # never waits, because the capacity was checked above
 
     def close(self) -> None:
         """Refuse further runs."""
@@ -156,18 +162,18 @@ class Admission:
 
 
 # Client keys: created here, shown once, and stored as hashes in a file that other processes may change. The file is JSON,
-# ``{"keys": [{"name", "id", "sha256", "created"}]}``, has mode 0600, and is replaced as a whole. A key has 32 random bytes, so its
+# ``{"keys": [{"name", "id", "sha256", "created"}]}``, has mode 0600, and is replaced atomically. A key has 32 random bytes, so its
 # hash can't be reversed even without a salt. ``id`` identifies the runs of a key and is never reused.
 
 PREFIX = "kw_"
 _BYTES = 32
 _LONGEST_NAME = 80
 _LONGEST_KEY = 200
-"""Maximum characters that are read of a key in a request; valid keys are shorter."""
+"""A key in a request is read up to this number of characters; valid keys are shorter."""
 
 
 class KeysError(KnotworkError):
-    """The keys can't be read, or can't be changed as requested. ``hint`` says what to do."""
+    """Raised if the keys can't be read, or can't be changed as requested. ``hint`` says what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -203,17 +209,17 @@ def read_keys(path: Path) -> tuple[Key, ...]:
 
 
 def add_key(path: Path, name: str) -> str:
-    """Create a key called ``name`` and return the key, which is never shown again. Raises ``KeysError``."""
+    """Create a key named ``name`` and return the key, which is never shown again. Raises ``KeysError``."""
     name = name.strip()
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise KeysError(
-            f"{printable(name)[:_LONGEST_NAME]!r} is not a valid name of a key",
-            "use a few words, such as the name of its user",
+            f"{printable(name)[:_LONGEST_NAME]!r} is not a valid name for a key",
+            "use a few words, such as the name of the user",
         )
     with _Locked(path):
         keys = read_keys(path)
         if any(key.name == name for key in keys):
-            raise KeysError(f"a key called {name!r} exists", "remove it first, or choose another name")
+            raise KeysError(f"a key named {name!r} already exists", "remove it first, or choose another name")
         key = PREFIX + secrets.token_urlsafe(_BYTES)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         _write(path, (*keys, Key(name, secrets.token_hex(8), _hash(key), created)))
@@ -221,12 +227,14 @@ def add_key(path: Path, name: str) -> str:
 
 
 def remove_key(path: Path, name: str) -> None:
-    """Remove the key called ``name``; running servers then refuse this key. Raises ``KeysError``."""
+    """Remove the key named ``name``; running servers then refuse this key. Raises ``KeysError``."""
     with _Locked(path):
         keys = read_keys(path)
         left = tuple(key for key in keys if key.name != name)
         if len(left) == len(keys):
-            raise KeysError(f"no key is called {printable(name)[:_LONGEST_NAME]!r}", "knotwork serve --list-keys")
+            raise KeysError(
+                f"unknown key {printable(name)[:_LONGEST_NAME]!r}", "knotwork serve --list-keys lists the keys"
+            )
         _write(path, left)
 
 
@@ -288,7 +296,8 @@ class Keys:
     def owner(self, shown: str) -> Owner | None:
         """Return the owner of the key ``shown``; None if the key is unknown. Raises ``KeysError``.
 
-        A wrong key takes as long as a valid key, because its hash is compared with the hash of every key, each time in constant time.
+        Checking a wrong key takes as long as checking a valid key: the hash of ``shown`` is compared with the hash of every
+        key, in constant time.
         """
         digest = _hash(shown[:_LONGEST_KEY]) if shown.isascii() else ""
         found: Key | None = None
@@ -348,7 +357,7 @@ class AccessCheck:
             return self._owner(headers)
         except KeysError:
             raise Problem(
-                "keys-unreadable", 503, "The server can't read its keys", "no request can be accepted"
+                "keys-unreadable", 503, "The server can't read its keys", "no requests can be accepted"
             ) from None
 
     def _check_place(self, method: str, headers: Headers) -> None:
@@ -368,7 +377,7 @@ class AccessCheck:
             netloc = ""
         if not netloc or netloc.lower() != (host or "").lower():
             raise Problem(
-                "foreign-origin", 403, "Pages of other sites are not allowed", "the Origin is not this server's"
+                "foreign-origin", 403, "Pages from other sites are not allowed", "the Origin is not this server"
             )
 
     def _is_ours(self, name: str) -> bool:
@@ -379,7 +388,7 @@ class AccessCheck:
         challenge = {"WWW-Authenticate": 'Bearer realm="knotwork"'}
         if scheme.lower() != "bearer" or not shown.strip():
             raise Problem(
-                "key-needed", 401, "A key is needed", "send it as Authorization: Bearer kw_...", headers=challenge
+                "key-needed", 401, "A key is required", "send it as Authorization: Bearer kw_...", headers=challenge
             )
         who = self._keys.owner(shown.strip())
         if who is None:

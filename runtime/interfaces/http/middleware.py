@@ -17,6 +17,7 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ....lang.diagnostic import printable
+from ...api import process_traces as traces
 from ...api.server_runs import read_json
 from .access import AccessCheck, Admission, Keys, Owner
 from .problems import Problem, problem_response
@@ -42,7 +43,7 @@ _ALL = {
 
 
 class SecurityHeaders:
-    """Middleware that adds the security headers that a route has not set. ``cors``: pages from other sites may read responses."""
+    """Middleware that adds security headers unless a route has set them. If ``cors``, pages from other sites may read responses."""
 
     def __init__(self, app: ASGIApp, cors: bool = False) -> None:
         self._app = app
@@ -71,16 +72,19 @@ class SecurityHeaders:
 # stored in ``state["json"]`` of the scope.
 
 BRACKETS = 50_000
-"""Maximum number of opening brackets in a body, including brackets in strings: an empty list needs far more memory than two bytes."""
+"""Maximum number of opening brackets in a body, including those in strings. (An empty list needs far more memory than two bytes.)"""
 _JSON = "application/json"
 _NAMES = 100
-"""Maximum number of parameters in a request: many more than exist, so that unknown parameters can be reported individually."""
+"""Maximum number of parameters in a request.
+
+It is far higher than the number of known parameters, so that each unknown one can be reported.
+"""
 _LARGE = 64 << 10
 """Minimum size in bytes of a body that is parsed outside the event loop."""
 
 
 class BodyReader:
-    """Middleware that reads the whole body and passes the body on in one piece. Raises ``Problem``: 400, 408, 413, 415 or 422."""
+    """Middleware that reads the complete body and passes it on in one piece. Raises ``Problem``: 400, 408, 413, 415 or 422."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
@@ -101,7 +105,10 @@ class BodyReader:
             parsed = _parsed(body) if len(body) < _LARGE else await asyncio.to_thread(_parsed, body)
             if isinstance(parsed, dict) and len(parsed) > _NAMES:
                 raise Problem(
-                    "invalid-request", 422, "The request is not valid", f"{len(parsed):,} parameters are given"
+                    "invalid-request",
+                    422,
+                    "The request is not valid",
+                    f"it has {len(parsed):,} parameters; at most {_NAMES:,} are allowed",
                 )
             scope.setdefault("state", {})["json"] = parsed
         sent = False
@@ -136,7 +143,7 @@ class BodyReader:
                         return b"".join(pieces)
         except TimeoutError:
             raise Problem(
-                "too-slow", 408, "The body took too long to come", f"it has {self._limits.body_seconds:g} seconds",
+                "too-slow", 408, "The body did not arrive in time", f"the limit is {self._limits.body_seconds:g} seconds",
                 {"Connection": "close"},
             ) from None  # fmt: skip
 
@@ -161,20 +168,23 @@ def _check_kind(headers: RequestHeaders) -> None:
 
 
 def _parsed(body: bytes) -> Any:
-    """Return the JSON value of ``body``. Raises ``Problem``, also for duplicate keys, NaN and lone surrogates, which parsers may accept."""
+    """Return the JSON value of ``body``.
+
+    Raises ``Problem`` if the body is invalid, or has duplicate keys, NaN or lone surrogates, which some parsers accept.
+    """
     try:
         value = read_json(body.decode("utf-8"))
         orjson.loads(body)  # refuses numbers beyond the range of a float, which ``read_json`` reads as infinity
     except UnicodeDecodeError:
         raise Problem("faulty-json", 400, "The body is not JSON", "it is not text in UTF-8") from None
     except ValueError as error:
-        # Python's own message for an integer of thousands of digits describes a program setting.
+        # Python's message for an integer with thousands of digits mentions an interpreter setting.
         why = "a number has too many digits" if "set_int_max_str_digits" in str(error) else str(error)
         raise Problem("faulty-json", 400, "The body is not JSON", why) from None
     return value
 
 
-# The access log: one line on stderr for each request. A line has no headers, no query, no body and no key, but the name of the key.
+# The access log: one line on stderr for each request, with the name of the key but without the key, headers, query or body.
 
 _LONGEST = 200
 
@@ -205,7 +215,7 @@ class AccessLog:
             path = printable(scope["path"][:_LONGEST])
             took = (perf_counter() - began) * 1000
             name = printable(who.name) if who is not None else "-"
-            with contextlib.suppress(OSError):  # the reader of the log has gone away; the request is still answered
+            with contextlib.suppress(OSError):  # the log's reader has closed the pipe; the request is still answered
                 print(f"{scope['method']} {path} {status or '-'} {took:.0f} ms {name}", file=sys.stderr, flush=True)
 
 
@@ -243,17 +253,37 @@ class ErrorResponses:
             await problem_response(problem)(scope, receive, send)
 
 
+class TraceParent:
+    """Middleware that makes the runs of a request children of the span that the header ``traceparent`` identifies."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        with traces.remote_parent(RequestHeaders(scope=scope).get("traceparent") if scope["type"] == "http" else None):
+            await self._app(scope, receive, send)
+
+
+def warn_of_traces(reason: str) -> None:
+    """Log that the collector can't be reached."""
+    LOG.warning("traces can't be sent: %s; further failures are not reported", reason)
+
+
 def internal_error(error: Exception) -> Problem:
-    """Log ``error`` with an id and return a problem with this id. The message is not logged, because it may contain client data."""
+    """Log ``error`` with an id and return a problem with this id.
+
+    The error's message is not logged, because it may contain client data.
+    """
     number = secrets.token_hex(4)
-    while isinstance(error, ExceptionGroup):  # of several errors in parallel tasks, report the first
+    while isinstance(error, ExceptionGroup):  # report the first of several errors in parallel tasks
         error = error.exceptions[0]
     places = [
         f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)[-6:]
     ]
     LOG.error("internal error %s: %s at %s", number, type(error).__name__, " < ".join(reversed(places)))
     detail = f"internal error {number}; see the server's log"
-    return Problem("internal", 500, "Internal error of the server", detail, error=number)
+    return Problem("internal", 500, "Internal server error", detail, error=number)
 
 
 def middleware_layers(
@@ -261,8 +291,9 @@ def middleware_layers(
 ) -> list[Middleware]:
     """Return the layers around an application, outermost first.
 
-    ``own`` are additional layers of the server; they are placed outside the layers that may refuse a request.
+    ``own`` contains additional layers of the server, which are placed outside the layers that may refuse a request.
     """
+    traces.begin(warn=warn_of_traces)
     return [
         *([Middleware(AccessLog)] if settings.log else []),
         Middleware(SecurityHeaders, cors=bool(settings.cors)),
@@ -270,4 +301,5 @@ def middleware_layers(
         Middleware(ErrorResponses),
         Middleware(AccessCheck, settings=settings, keys=keys, gate=gate),
         Middleware(BodyReader, limits=settings.limits),
+        *([Middleware(TraceParent)] if traces.are_on() else []),
     ]

@@ -1,7 +1,7 @@
 """Errors as problem documents (RFC 9457, ``application/problem+json``): definition and serialisation.
 
-``type`` is ``urn:knotwork:problem:NAME``. A document never reveals internals of the server: for an unexpected exception, it has status
-500 and an id that is also in the server's log.
+``type`` is ``urn:knotwork:problem:NAME``. A document never reveals internals of the server: for an unexpected exception, the
+document has status 500 and an id that is also in the server's log.
 """
 
 import json
@@ -17,7 +17,7 @@ from starlette.responses import Response
 def json_bytes(value: Any) -> bytes:
     """Return ``value`` as JSON. Integers may have any size.
 
-    A lone surrogate, which a custom client of the host program may return, is not valid text and becomes "?".
+    A lone surrogate, which a host program's model client may return, is not valid text and is replaced by "?".
     """
     try:
         return orjson.dumps(value)
@@ -31,11 +31,11 @@ _TYPE = "urn:knotwork:problem:"
 OVER_BUDGET = ("over-budget", 502, "The run has used up its budget")
 OUT_OF_TIME = ("out-of-time", 502, "The run has reached its time limit")
 SHUTTING_DOWN = ("shutting-down", 503, "The server is shutting down")
-"""Name, status and title of a problem that is raised in several places."""
+"""Name, status and title of a problem that is raised in several modules."""
 
 
 class Problem(Exception):
-    """An error with which a request is answered. It may be raised anywhere in the application.
+    """An error that is sent as the response to a request. A ``Problem`` may be raised anywhere in the application.
 
     ``name`` is the last part of ``type``. ``name`` and ``title`` are the same for all problems of one kind; ``detail`` describes this
     problem. ``members`` are additional members of the document. ``headers`` are sent with the response.

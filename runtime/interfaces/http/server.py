@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class PortUnavailable(Exception):
-    """The server can't listen at the given address."""
+    """Raised if the server can't listen at the given address."""
 
 
 @contextmanager
@@ -50,15 +50,15 @@ def url_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-# The HTTP protocol: uvicorn's own, with a time limit for the head of a request.
+# The HTTP protocol of uvicorn, with a time limit for the head of a request.
 
 
 def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
     """Return a protocol that closes the connection if the head of a request is not complete in time.
 
-    The limit is ``seconds`` from the opening of the connection or, for later requests, from the first byte. uvicorn's own timer is only
-    for idle connections between requests: a client that sends a byte now and then would keep a connection open for ever, and a few
-    hundred such connections would block the server.
+    The time is counted from the opening of the connection or, for later requests, from the first byte. uvicorn's own timer only
+    applies to idle connections between requests: a client that occasionally sends a byte would keep a connection open forever,
+    and a few hundred of these connections would block the server.
     """
 
     class Impatient(H11Protocol):
@@ -100,16 +100,16 @@ def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
 
 
 LAST = 5
-"""Maximum seconds for sending the remaining data after all work has ended."""
+"""Maximum number of seconds for sending the remaining data after all work has ended."""
 _HEAD = 32 << 10
-"""Maximum bytes of the head of a request."""
+"""Maximum size in bytes of the head of a request."""
 
 
 def uvicorn_config(app: ASGIApp, *, head_seconds: float, idle: int, lifespan: Literal["on", "off"]) -> uvicorn.Config:
     """Return uvicorn's settings.
 
-    ``head_seconds``: time limit in seconds for the head of a request; ``idle``: maximum seconds of silence between requests; ``lifespan``:
-    "off" if the caller enters the lifespan of the application itself.
+    ``head_seconds`` is the time limit in seconds for the head of a request. ``idle`` is the maximum number of idle seconds between
+    requests. ``lifespan`` is "off" if the caller enters the application's lifespan itself.
     """
     # uvicorn would log tracebacks, which may contain client data; ``internal_error`` logs the important part.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
@@ -121,7 +121,10 @@ def uvicorn_config(app: ASGIApp, *, head_seconds: float, idle: int, lifespan: Li
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which calls ``ready`` when it accepts requests, and ``on_signal`` for each signal. Create it in its event loop."""
+    """A uvicorn server that calls ``ready`` when it accepts requests, and ``on_signal`` for each signal.
+
+    Create the server in its event loop.
+    """
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[], None], on_signal: "Callable[[Server, int], None]"
@@ -137,7 +140,7 @@ class Server(uvicorn.Server):
         self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle a signal. uvicorn would raise the signal again at the end; here it does not, because the shutdown is orderly."""
+        """Handle a signal. Unlike uvicorn, don't raise the signal again at the end, because the shutdown is orderly."""
         self._loop.call_soon_threadsafe(self._on_signal, self, sig)
 
 
@@ -155,9 +158,9 @@ def stop(server: Server, number: int) -> None:
 class Limits:
     """The limits on clients.
 
-    ``rate``: maximum requests per minute for each key. ``runs``: maximum number of active runs in total; ``runs_per_key``: maximum number
-    of active runs for each key. Without keys, only ``runs`` applies. ``body_bytes``: maximum size of the body of a request;
-    ``body_seconds``: time limit in seconds for receiving the body.
+    ``rate`` is the maximum number of requests per minute and key. ``runs`` is the maximum number of active runs in total;
+    ``runs_per_key`` is the maximum per key. Without keys, only ``runs`` applies. ``body_bytes`` is the maximum size of a request body;
+    ``body_seconds`` is the time limit in seconds for receiving it.
     """
 
     rate: float = 120.0
@@ -192,7 +195,7 @@ class ServerOptions(Protocol):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether ``host`` (a name, or an address in the form used in URLs) always refers to this machine."""
+    """Return whether ``host`` (a name, or an address as written in a URL) always refers to this machine."""
     if host.lower() == "localhost":
         return True
     try:

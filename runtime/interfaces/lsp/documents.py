@@ -1,4 +1,4 @@
-"""The documents that are open in the editor, with their current texts and parse results."""
+"""The documents that are open in the editor, with their current text and parse result."""
 
 import re
 from bisect import bisect_right
@@ -18,7 +18,7 @@ from ....lang.service import Language, Reading
 from ....lang.source import Source, Span
 from .workspace import language_of
 
-# Converts text positions as editors count them: lines end with LF, CRLF or CR, and columns count units of the agreed encoding.
+# Converts between offsets and editor positions. Lines end with LF, CRLF or CR; columns count units of the negotiated encoding.
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -26,9 +26,9 @@ _LINE = re.compile(r"\r\n?|\n")
 _WIDE = {
     "utf-8": re.compile(r"[^\x00-\x7f]"), "utf-16": re.compile(r"[\U00010000-\U0010ffff]"), "utf-32": re.compile(r"(?!)"),
 }  # fmt: skip
-"""Matches the characters that take more than one unit, for each encoding ("wide" characters)."""
+"""For each encoding, matches the characters that take more than one unit ("wide" characters)."""
 _Wide = tuple[list[int], list[int]]
-"""Two lists for one line: the end of each wide character, and how many more units than characters precede this end.
+"""Two lists for one line: the end of each wide character, and the surplus of units over characters before this end.
 
 The first entries are the line's start and 0.
 """
@@ -36,7 +36,7 @@ The first entries are the line's start and 0.
 
 @frozen(slots=False)
 class Text:
-    """A text, with the starts of its lines and the encoding whose units its columns count. Offsets count code points.
+    """A text with the starts of its lines. Columns count units of ``encoding``; offsets count code points.
 
     As the protocol requires, a position after the end of a line means the end of that line, and a position after the last line means
     the end of the text.
@@ -87,7 +87,7 @@ class Text:
         return min(at, following, line.end)
 
     def position(self, offset: int) -> Position:
-        """Return the position of an offset. An offset outside the text means the nearest end of the text."""
+        """Return the position of an offset. An offset outside the text counts as the nearest end of the text."""
         offset = max(0, min(offset, len(self.text)))
         number = bisect_right(self.starts, offset) - 1
         return Position(number, self.column(number, offset))
@@ -105,7 +105,10 @@ class Text:
         return {}
 
     def _wide(self, number: int) -> _Wide:
-        """Return the wide characters of a line. They are computed once, because a line may have 100,000 of them and be queried as often."""
+        """Return the wide characters of a line.
+
+        The wide characters are computed once, because a line may have 100,000 of them and may be queried 100,000 times.
+        """
         known = self._wides.get(number)
         if known is None:
             starts = self.starts
@@ -127,7 +130,7 @@ class Text:
         return Span(start, max(start, self.offset(given.end)))
 
     def replaced(self, given: Range | None, text: str) -> "Text":
-        """Return the text with the range ``given`` (None: the whole text) replaced by ``text``."""
+        """Return the text with the range ``given`` (None means the complete text) replaced by ``text``."""
         if given is None:
             return Text(text, self.encoding)
         span = self.span(given)
@@ -156,13 +159,13 @@ LARGEST = 4_000_000
 
 @define(eq=False)
 class _Reader:
-    """Parses the successive texts of one document. The first caller parses a text; later callers wait for the result."""
+    """Parses the successive versions of one document. The first caller parses a version; later callers wait for the result."""
 
     _lock: Lock = field(factory=Lock, init=False)
     _last: Reading | None = field(default=None, init=False)
 
     def read(self, language: Language, source: Source) -> Reading:
-        """Return the parse result of a text; if the text is unchanged, the stored result."""
+        """Return the parse result of a text. If the text is unchanged, return the stored result."""
         with self._lock:
             last = self._last
             if last is None or last.source is not source:
@@ -174,7 +177,7 @@ class _Reader:
 
 @frozen
 class Snapshot:
-    """A document as it was at one moment."""
+    """A document at one moment."""
 
     uri: str
     version: int
@@ -218,7 +221,7 @@ class Document:
 
 @define(eq=False)
 class Documents:
-    """The open documents by URI. Documents in unsupported languages are not stored."""
+    """The open documents, each stored under its URI. Documents in unsupported languages are not stored."""
 
     encoding: Encoding = "utf-16"
     _open: dict[str, Document] = field(factory=dict, init=False)

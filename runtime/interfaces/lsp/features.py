@@ -1,19 +1,22 @@
-"""The protocol's methods. Each method asks the language service about the document as it is at the time of the request."""
+"""The protocol's methods. Each method asks the language service about the state of the document at the time of the request."""
 
 import asyncio
 import gc
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from attrs import evolve
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from ....lang import service
 from ....lang.diagnostic import Diagnostic, Edit, compatible, printable
-from ....lang.service import Reading
+from ....lang.service import Known, Reading
 from ....lang.source import Span
+from ...api.files import SCRIPT_FILES, files_beside
 from .documents import Document, Snapshot
 from .protocol import (
     TOKEN_TYPES,
@@ -33,7 +36,7 @@ from .server import Findings, KnotworkServer
 _FIX_ALL = "source.fixAll.knotwork"
 _MOST = 50
 _LONGEST, _MOST_EDITS = 40, 2
-"""In the title of an action: the maximum number of characters of a quoted text, and the maximum number of edits described."""
+"""In the title of an action: the maximum length of a quoted text in characters, and the maximum number of described edits."""
 _INDENT = re.compile(r"[ \t]*")
 
 
@@ -85,7 +88,7 @@ def _action(edit: Edit, text: str) -> str:
     old, new = text[edit.span.start : edit.span.end], edit.text
     if not old:
         return f"insert {_short_text(new)}"
-    return f"replace {_short_text(old)} by {_short_text(new)}" if new else f"remove {_short_text(old)}"
+    return f"replace {_short_text(old)} with {_short_text(new)}" if new else f"remove {_short_text(old)}"
 
 
 def _short_text(text: str) -> str:
@@ -107,7 +110,7 @@ def _touches(found: Diagnostic, span: Span) -> bool:
 
 
 def _is_wanted(kind: str, wanted: Sequence[str] | None) -> bool:
-    """Return whether a client that requests ``wanted`` accepts ``kind``. Kinds form a hierarchy, whose levels dots separate."""
+    """Return whether a client that requests ``wanted`` accepts ``kind``. Kinds form a hierarchy with dots between the levels."""
     return wanted is None or any(kind == each or kind.startswith(f"{each}.") for each in wanted)
 
 
@@ -129,7 +132,7 @@ def _ignore(findings: Findings, found: Diagnostic) -> Edit | None:
 
 
 def format_edit(reading: Reading) -> Edit | None:
-    """Return the edit that formats a text. None if the text is formatted, has errors, or is JSON (editors format JSON themselves)."""
+    """Return the edit that formats a text; None if it is already formatted, has errors, or is JSON (which editors format themselves)."""
     source, text = reading.source, service.formatted(reading)
     if text is None or text == source.text:
         return None
@@ -144,7 +147,7 @@ def format_edit(reading: Reading) -> Edit | None:
 
 _TRIGGERS = (" ", "(", ".", "{", '"', "'", "[", ",", "=", "$", "|", ":", "`")
 _MODIFIED, _FAILED = -32801, -32803
-"""The protocol's error codes for "content modified" and "request failed"."""
+"""The protocol's error codes for "content modified" and "request failed", in this order."""
 
 
 def _require_unchanged(document: Document, snapshot: Snapshot) -> None:
@@ -154,8 +157,15 @@ def _require_unchanged(document: Document, snapshot: Snapshot) -> None:
 
 
 def _call(function: Callable[..., Any], snapshot: Snapshot, *arguments: Any) -> Any:
-    """Call the language service for a parsed text. This runs in the thread for answers, because parsing a large text takes a moment."""
+    """Call the language service for a parsed text. The call runs in the thread for answers, because parsing a large text takes a moment."""
     return function(snapshot.language, snapshot.read(), *arguments)
+
+
+def _complete(snapshot: Snapshot, offset: int, known: Known, path: Path | None) -> Any:
+    """Return the completions. For a script in a file, the files that it may name are known, too."""
+    if snapshot.language == "lwt" and path is not None:
+        known = evolve(known, files=files_beside(path, SCRIPT_FILES))
+    return service.complete(snapshot.language, snapshot.source, offset, known)
 
 
 def _refusal(found: Diagnostic) -> JsonRpcException:
@@ -197,14 +207,14 @@ def _register_position_queries(server: KnotworkServer) -> None:
     """Register the requests about a position in a text: completion, hover, definitions, references, renaming."""
 
     async def query(params: Any, function: Callable[..., Any], *arguments: Any) -> tuple[Snapshot | None, Any]:
-        """Return a snapshot and the service's result for the position in a request; None and None if the document is not open."""
+        """Return a snapshot and the service's result for the position; ``(None, None)`` if the document is not open."""
         document = server.documents.get(params.text_document.uri)
         if document is None:
             return None, None
         snapshot, known = document.snapshot(), server.known(document)
         offset = snapshot.text.offset(params.position)
         if function is service.complete:  # needs only the text before the position, so it does not wait for a parse
-            return snapshot, await server.ask(function, snapshot.language, snapshot.source, offset, known)
+            return snapshot, await server.ask(_complete, snapshot, offset, known, document.path)
         return snapshot, await server.ask(_call, function, snapshot, offset, *arguments, known)
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=list(_TRIGGERS)))
@@ -257,7 +267,7 @@ def _register_position_queries(server: KnotworkServer) -> None:
     async def prepare(params: types.PrepareRenameParams) -> types.Range | None:
         snapshot, found = await query(params, service.renamable)
         if snapshot is None or (isinstance(found, Diagnostic) and found.span is None):
-            return None  # the position is not on a name, for which the editor has its own message
+            return None  # the position is not on a name; the editor then shows its own message
         if isinstance(found, Diagnostic):
             raise _refusal(found)
         return snapshot.text.range(found.span)
@@ -278,7 +288,7 @@ def _register_position_queries(server: KnotworkServer) -> None:
 
 
 def _register_text_queries(server: KnotworkServer) -> None:
-    """Register the requests about a whole text: symbols, folding ranges, tokens."""
+    """Register the requests about an entire text: symbols, folding ranges, tokens."""
 
     async def query(params: Any, convert: Callable[[Snapshot], Any]) -> Any:
         document = server.documents.get(params.text_document.uri)
@@ -335,8 +345,8 @@ def _register_edits(server: KnotworkServer) -> None:
 
 
 def serve(stdin: BinaryIO, stdout: BinaryIO, *, log: bool = False) -> bool:
-    """Serve one client until it disconnects. Return whether it shut down in order. ``log``: log all messages to stderr."""
-    # A check creates many small values and keeps few of them. Scanning all live objects often would cost a third of the time.
+    """Serve one client until it disconnects. Return whether the shutdown was orderly. If ``log``, log all messages to stderr."""
+    # A check creates many small values and keeps few of them. Frequent scans of all live objects would take a third of the time.
     gc.set_threshold(100_000, 20, 100)
     logging.getLogger("pygls").setLevel(logging.DEBUG if log else logging.CRITICAL + 1)
     server = KnotworkServer()

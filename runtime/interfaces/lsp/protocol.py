@@ -1,4 +1,4 @@
-"""The connection to one client: pygls' protocol, changed so that answers have no tracebacks and pygls stores no texts."""
+"""The connection to one client: pygls' protocol, changed so that answers contain no tracebacks and pygls stores no documents."""
 
 import asyncio
 import contextlib
@@ -68,7 +68,7 @@ class Protocol(LanguageServerProtocol):
         self._server.closed(params)
 
     def complain(self, message: str) -> None:
-        """Write an error in a notification to the client's log, because notifications have no answer."""
+        """Write an error in a notification to the client's log, because a notification has no answer."""
         self._server.log(message)
 
     def refuse(self, msg_id: Any, code: int, message: str) -> None:
@@ -119,12 +119,12 @@ _TOKENS: Mapping[str, str] = {
     "string": "string", "number": "number", "operator": "operator", "comment": "comment", "property": "property", "type": "type",
 }  # fmt: skip
 TOKEN_TYPES: Sequence[str] = tuple(_TOKENS.values())
-"""The protocol's names of the token types, in the order of the numbers that ``token_data`` uses for them."""
+"""The protocol's name of each token type. ``token_data`` represents a type by its index in this sequence."""
 _NUMBERS: Mapping[str, int] = {name: number for number, name in enumerate(_TOKENS)}
 
 
 def lsp_diagnostic(found: Diagnostic, text: Text, docs: str | None) -> types.Diagnostic:
-    """Return a diagnostic in the protocol's form. Its text has the message and the hints.
+    """Return a diagnostic in the protocol's form. The text of the result contains the message and the hints.
 
     ``docs`` is the address of the rules' reference page, to which the code is linked (None: no link).
     """
@@ -141,7 +141,7 @@ def text_edits(edits: Iterable[Edit], text: Text) -> list[types.TextEdit]:
 
 
 def completion_item(found: Completion, text: Text, *, markdown: bool) -> types.CompletionItem:
-    """Return a completion in the protocol's form. Clients drop completions whose filter text does not fit the text of the span."""
+    """Return a completion in the protocol's form. Clients drop completions whose filter text does not match the text of the span."""
     edit = types.TextEdit(text.range(found.span), found.text)
     kind = types.MarkupKind.Markdown if markdown else types.MarkupKind.PlainText
     is_quoted = text.text[found.span.start : found.span.end][:1] in ('"', "'", "`")
@@ -183,7 +183,7 @@ def folding_range(found: Fold) -> types.FoldingRange:
 
 
 def token_data(found: Iterable[Token], text: Text) -> list[int]:
-    """Return tokens in the protocol's packed form: five numbers for each token, with line and column relative to the previous one."""
+    """Return tokens in the protocol's packed form: five numbers for each token, with line and column relative to the previous token."""
     data: list[int] = []
     starts, last = text.starts, len(text.starts)
     number = line = column = 0
@@ -216,7 +216,7 @@ _LOOK = 3.0
 
 @frozen
 class _Bad:
-    """Stands for bytes that are not a message; ``why`` is the reason."""
+    """Represents bytes that are not a valid message; ``why`` is the reason."""
 
     why: str
 
@@ -250,7 +250,7 @@ async def converse(protocol: Protocol, stdin: BinaryIO, stdout: BinaryIO) -> int
     queue: asyncio.Queue[Any] = asyncio.Queue(maxsize=64)
 
     def leave() -> None:
-        if not queue.full():  # otherwise a message is processed soon, and the disconnection is noticed then
+        if not queue.full():  # if it is full, the disconnection is noticed when the next message is processed
             queue.put_nowait(None)
 
     writer = _Writer(stdout, leave)
@@ -291,7 +291,7 @@ def _is_exit(message: Any) -> bool:
 
 
 def _read(stdin: BinaryIO) -> Any:
-    """Return the next message as a JSON value; ``_Bad`` if it is invalid, None at the end of the stream."""
+    """Return the next message as a JSON value; ``_Bad`` if the message is invalid, None at the end of the stream."""
     length, broken = None, ""
     while True:
         try:
@@ -316,7 +316,7 @@ def _read(stdin: BinaryIO) -> Any:
             if not (skipped := stdin.read(min(length, 1 << 20))):
                 return None
             length -= len(skipped)
-        return _Bad(f"the message has more than {MAX_MESSAGE >> 20} MiB")
+        return _Bad(f"the message is larger than {MAX_MESSAGE >> 20} MiB")
     body = stdin.read(length)
     if len(body) < length:
         return None
@@ -341,7 +341,7 @@ def _take(protocol: Protocol, message: Any) -> None:
     asked = message.get("id") if isinstance(message.get("id"), int | str) and "method" in message else None
     method = message.get("method")
     if "method" in message and not isinstance(method, str):
-        protocol.refuse(asked, _INVALID_REQUEST, "method must be a text")
+        protocol.refuse(asked, _INVALID_REQUEST, "method must be a string")
         return
     if method != "initialize" and not protocol.is_initialized:
         if asked is not None:

@@ -28,20 +28,20 @@ from .workspace import Problem, Settings, WorkspaceData, read_settings
 # Checks open documents once typing pauses, and publishes the diagnostics. The result is discarded if the text has changed meanwhile.
 
 MOST = 500
-"""Maximum number of diagnostics reported for one text. Nobody reads more, and more would slow down editors."""
+"""Maximum number of diagnostics reported for one text. More would slow down editors, and nobody would read them."""
 _MOMENT = 0.1
-"""If the last check of a text took fewer seconds, the next check does not wait for a pause in typing."""
+"""If the last check of a text took fewer seconds than this, the next check does not wait for a pause in typing."""
 _BREATH = 0.003
-"""Seconds between a change and its check. Editors send requests in this time, and these are answered first: users wait for them."""
+"""Seconds between a change and its check. Requests that arrive in this time are answered first, because users wait for them."""
 _GIVES_WAY = 0.05
-"""Maximum seconds after a change during which a check waits for answers."""
+"""For this many seconds after a change, its check waits while requests are being answered."""
 _POSTPONED = 5
-"""When a change is older than this many delays, its check no longer waits for a pause in typing."""
+"""If a change is older than the delay multiplied by this number, its check no longer waits for a pause in typing."""
 
 
 @frozen
 class Findings:
-    """The result of checking one snapshot. ``items`` are the spans of its steps or commands."""
+    """The result of checking one snapshot. ``items`` are the spans of the steps or commands in the snapshot."""
 
     snapshot: Snapshot
     diagnostics: tuple[Diagnostic, ...]
@@ -50,7 +50,7 @@ class Findings:
 
 @define(eq=False)
 class _PublishedText:
-    """The state of the checks of one document.
+    """The state of the checks for one document.
 
     ``cost`` is the duration of the last check in seconds. ``since`` is the time of the first change since the last check began.
     """
@@ -64,7 +64,7 @@ class _PublishedText:
     waiting: "list[asyncio.Future[Findings]]" = field(factory=list)
 
     def give_up(self, error: BaseException | None) -> None:
-        """End all waits for findings: with ``error``, or by cancelling them if it is None."""
+        """End all waits for findings: raise ``error`` in the waiting calls, or cancel them if ``error`` is None."""
         for waiter in self.waiting:
             if not waiter.done():
                 waiter.cancel() if error is None else waiter.set_exception(error)
@@ -75,9 +75,9 @@ class _PublishedText:
 class Publisher:
     """Runs checks one at a time in ``executor``, and passes the findings to ``tell``.
 
-    ``known`` returns the data for a check. ``failed`` is called with the error if a check fails. ``delay`` is called for each check
-    and returns the seconds that typing must pause. ``is_answering`` returns whether requests are being answered. All methods run on
-    the event loop.
+    ``known`` returns the data for a check. ``failed`` is called with the error if a check fails. ``delay`` is called for each
+    check and returns the number of seconds without typing before the check. ``is_answering`` returns whether requests are being
+    answered. All methods run on the event loop.
     """
 
     executor: Executor
@@ -103,7 +103,7 @@ class Publisher:
         work.timer = asyncio.get_running_loop().call_later(delay, self._begin, document, work)
 
     def closed(self, uri: str) -> None:
-        """Remove a document. Calls that wait for its findings are cancelled."""
+        """Remove a document, and cancel calls that wait for its findings."""
         work = self._work.pop(uri, None)
         if work is None:
             return
@@ -161,7 +161,7 @@ class Publisher:
 
 
 def _check(work: _PublishedText, snapshot: Snapshot, known: Known) -> Findings:
-    """Check one snapshot. This runs in the thread for checks, which runs one check at a time."""
+    """Check one snapshot, in the thread for checks, which runs one check at a time."""
     begun = perf_counter()
     reading = snapshot.read()
     found = check_reading(reading, known)
@@ -171,7 +171,10 @@ def _check(work: _PublishedText, snapshot: Snapshot, known: Known) -> Findings:
 
 
 def reportable(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics to report. If there are too many, errors take precedence, and the last says how many are left out."""
+    """Return the diagnostics to report.
+
+    If there are too many, errors take precedence, and the last diagnostic says how many are omitted.
+    """
     if len(found) <= MOST:
         return found
     errors = [each for each in found if each.severity == "error"][:MOST]
@@ -182,8 +185,8 @@ def reportable(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
 
 
 # A worker thread that runs tasks in order and does not delay the end of the process. At interpreter exit, Python waits for the
-# standard library's thread pools: a graph that is still loading, or a huge line, would keep the server process alive after the
-# editor has ended.
+# thread pools of the standard library, so a graph that is still loading, or a huge line, would keep the server process alive after
+# the editor has ended.
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -208,7 +211,10 @@ class Worker(Executor):
         return future
 
     def shutdown(self, wait: bool = False, *, cancel_futures: bool = True) -> None:
-        """Start no further tasks. A running task continues until the process ends; this method does not wait for it."""
+        """Start no further tasks.
+
+        A running task continues, at most until the process ends; this method does not wait for it.
+        """
         while not self._queue.empty():
             work = self._queue.get()
             if work is not None:
@@ -222,14 +228,14 @@ class Worker(Executor):
                 continue
             try:
                 made = call()
-            except BaseException as error:  # whatever the error, the waiting caller receives it
+            except BaseException as error:  # the waiting caller receives every kind of error
                 future.set_exception(error)
             else:
                 future.set_result(made)
 
 
 class KnotworkServer(LanguageServer):
-    """The server of one client. It runs on the event loop. Checks, answers and loading have one thread each."""
+    """The server of one client. The methods run on the event loop. Checks, answers and loading have one thread each."""
 
     def __init__(self) -> None:
         super().__init__("knotwork", __version__, protocol_cls=Protocol)
@@ -254,7 +260,7 @@ class KnotworkServer(LanguageServer):
         self._ready: set[Language] = set()
 
     def begin(self, params: types.InitializeParams) -> None:
-        """Process what ``initialize`` says about the client and the workspace."""
+        """Process the information in ``initialize`` about the client and the workspace."""
         encoding = self.workspace.position_encoding
         self.documents.encoding = _ENCODINGS.get(str(getattr(encoding, "value", encoding)), "utf-16")
         uri = params.workspace_folders[0].uri if params.workspace_folders else params.root_uri
@@ -318,7 +324,7 @@ class KnotworkServer(LanguageServer):
     def changes(self, snapshot: Snapshot, edits: Iterable[Edit]) -> types.WorkspaceEdit:
         """Return edits of a snapshot, with its version if the client supports versions.
 
-        Such a client rejects the edits if the text has changed meanwhile.
+        A client that supports versions rejects the edits if the text has changed meanwhile.
         """
         made = text_edits(edits, snapshot.text)
         workspace = self.client_capabilities.workspace
@@ -368,9 +374,9 @@ class KnotworkServer(LanguageServer):
 
 
 _REMEMBERED = 100
-"""Number of recent problems that are not shown again."""
+"""Number of recently shown problems that are remembered, so that they are not shown again."""
 _SOON = 0.1
-"""Seconds between opening a document and ``_make_ready``, so that the document's first diagnostics are published before."""
+"""Seconds between opening a document and ``_make_ready``. In this time, the document's first diagnostics can be published."""
 _BEGINNINGS: dict[Language, str] = {"lwt": '(a)=LLM("x", ', "gasl": "COUNT ", "seed": '{"compute": [{"expr": "1 + '}
 
 

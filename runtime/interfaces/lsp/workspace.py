@@ -16,9 +16,10 @@ from attrs import define, evolve, field, frozen
 
 from ....lang.diagnostic import nearest, printable
 from ....lang.service import Known, Language
+from ...api.workspace import graph_in_folder
 
 # The settings of a workspace: the graph, the state and the input that texts are checked against. The settings come from
-# ``initializationOptions`` or from the section ``knotwork`` of the client's settings. Relative paths begin at the workspace's
+# ``initializationOptions`` or from the section ``knotwork`` of the client's settings. Paths are relative to the workspace's
 # folder. By default, files next to a text with the same base name are used: ``hubs.gasl`` is checked against the state in
 # ``hubs.state``; ``cafes.lwt`` and ``cafes.seed.json`` are checked against the input in ``cafes.input.json``.
 
@@ -26,15 +27,15 @@ _SUFFIXES: Mapping[str, Language] = {".lwt": "lwt", ".gasl": "gasl", ".seed.json
 _IDS: Mapping[str, Language] = {"lwt": "lwt", "gasl": "gasl", "formula-seed": "seed"}
 _TEXTS = ("graph", "state", "input", "docs")
 _DELAY = 0.15
-"""Default number of seconds that typing must pause before a slow check of a text."""
+"""If the last check of a text was slow, the default number of seconds without typing before the next check."""
 
 
 @frozen
 class Settings:
-    """The settings. ``graph`` is a file or ``nx:NAME``, ``state`` a folder, ``input`` a JSON file; None: the setting is missing.
+    """The settings; None means missing. ``graph`` is a file or ``nx:NAME``, ``state`` is a folder, ``input`` is a JSON file.
 
-    ``models`` are the names that ``model=`` may have (None: any name). ``delay`` is the number of seconds that typing must pause
-    before a large text is checked. ``docs`` is the address of the rules' reference page.
+    ``models`` contains the names that ``model=`` accepts (None: any name). ``delay`` is the number of seconds without typing
+    before a text is checked, if its last check was slow. ``docs`` is the address of the rules' reference page.
     """
 
     graph: str | None = None
@@ -62,17 +63,17 @@ class Settings:
 
 
 def language_of(uri: str, language_id: str = "") -> Language | None:
-    """Return the language of a document, by its name or else by the client's language id; None if it is not supported."""
+    """Return the language that fits a document's name; otherwise the language of the client's language id; otherwise None."""
     name = uri.lower()
     return next((known for suffix, known in _SUFFIXES.items() if name.endswith(suffix)), _IDS.get(language_id))
 
 
 def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """Return ``base`` with the settings in a client's JSON, and messages about invalid settings. null means missing."""
+    """Return ``base`` updated with the settings in a client's JSON, and messages about invalid settings. null means missing."""
     if given is None:
         return base, ()
     if not isinstance(given, Mapping):
-        return base, ("the settings of knotwork must be an object",)
+        return base, ("the knotwork settings must be an object",)
     if isinstance(given.get("knotwork"), Mapping):  # some clients send the section inside an object, under its name
         given = given["knotwork"]
     made: dict[str, Any] = {}
@@ -85,7 +86,7 @@ def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Sett
             if isinstance(value, str) and "\0" not in value and len(value) < 4096:
                 made[key] = value if key == "docs" else _absolute(value, folder)
             else:
-                faults.append(f"the setting {shown} must be a text")
+                faults.append(f"the setting {shown} must be a string")
         elif key == "models":
             if isinstance(value, list) and all(isinstance(each, str) for each in value):
                 made[key] = tuple(value[:1000])
@@ -95,7 +96,7 @@ def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Sett
             if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 10_000:
                 made[key] = value / 1000
             else:
-                faults.append("the setting delay must be milliseconds, 0 to 10000")
+                faults.append("the setting delay must be a number of milliseconds, 0 to 10000")
         elif key not in ("server", "trace"):  # these keys are settings of the client itself
             near = nearest(str(key), [*_TEXTS, "models", "delay"])
             faults.append(f"unknown setting {shown}" + (f"; did you mean {near}?" if near else ""))
@@ -103,10 +104,8 @@ def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Sett
 
 
 def _absolute(value: str, folder: Path | None) -> str:
-    """Return a path relative to the workspace's folder as an absolute path. ``nx:NAME`` is returned unchanged."""
-    if value.startswith("nx:") or folder is None:
-        return value
-    return str(folder / Path(value).expanduser())
+    """Convert a path relative to the workspace's folder to an absolute path. ``nx:NAME`` and URLs of servers are returned unchanged."""
+    return value if folder is None else graph_in_folder(value, folder)
 
 
 def _is_file(path: Path) -> bool:
@@ -132,7 +131,7 @@ Kind = Literal["graph", "state", "input"]
 
 @frozen
 class Problem(Exception):
-    """A file or a name in the settings that can't be used. ``message`` describes the problem, ``hint`` a remedy."""
+    """Raised if a file or a name in the settings can't be used. ``message`` describes the problem; ``hint`` describes a remedy."""
 
     message: str
     hint: str = ""
@@ -144,9 +143,9 @@ class Problem(Exception):
 
 @define(eq=False)
 class _Entry:
-    """A value loaded from a file or folder. ``stamp`` identifies the version of the files; ``looked`` is the time of the last look.
+    """A value loaded from a file or folder. ``stamp`` identifies the version of the files; ``checked`` is the time of the last check.
 
-    ``loading``: the value is being loaded or reloaded. ``serial`` is the number of the load. It identifies the value, because
+    ``loading`` is true while the value is being loaded or reloaded. ``serial`` is the number of the load; it identifies the value, because
     Python may reuse the address of a freed value.
     """
 
@@ -154,13 +153,13 @@ class _Entry:
     value: Any = None
     is_there: bool = False
     loading: bool = False
-    looked: float | None = None
+    checked: float | None = None
     serial: int = 0
 
 
 @define(eq=False)
 class WorkspaceData:
-    """Caches loaded data. ``changed`` is called after each load, ``told`` with the error if a load fails.
+    """Caches loaded data. ``changed`` is called after each load; ``told`` is called with the error if a load fails.
 
     Everything except the loading itself runs on the event loop.
     """
@@ -173,7 +172,7 @@ class WorkspaceData:
     _loads: int = field(default=0, init=False)
 
     def known(self, settings: Settings) -> Known:
-        """Return the data for ``settings`` that is loaded now. Missing or changed data is loaded in the background."""
+        """Return the data for ``settings`` that is currently loaded. Missing or changed data is loaded in the background."""
         (keys, graph_of_state), state_serial = self._value("state", settings.state, (None, None))
         graph, graph_serial = self._value("graph", settings.graph or graph_of_state, {})
         given, input_serial = self._value("input", settings.input, {})
@@ -187,7 +186,7 @@ class WorkspaceData:
     def look(self) -> None:
         """Check each file for changes when it is used next."""
         for entry in self._kept.values():
-            entry.looked = None
+            entry.checked = None
 
     def _value(self, kind: Kind, place: str | None, default: Any) -> tuple[Any, int]:
         """Return the value loaded from ``place`` and the number of the load; ``default`` and 0 if no value is loaded."""
@@ -196,13 +195,13 @@ class WorkspaceData:
         entry = self._kept.get((kind, place))
         if entry is None:
             entry = self._kept[kind, place] = _Entry(None)
-        if not entry.loading and (entry.looked is None or monotonic() - entry.looked > _GLANCE):
+        if not entry.loading and (entry.checked is None or monotonic() - entry.checked > _GLANCE):
             self._look(kind, place, entry)
         return (entry.value, entry.serial) if entry.is_there else (default, 0)
 
     def _look(self, kind: Kind, place: str, entry: _Entry) -> None:
-        """Load the value from ``place`` again if its files have changed."""
-        stamp, entry.looked = _stamp(place), monotonic()
+        """Load the value from ``place`` if it was not loaded yet, or if its files have changed."""
+        stamp, entry.checked = _stamp(place), monotonic()
         if entry.stamp != stamp:
             entry.loading, entry.stamp = True, stamp
             loop = asyncio.get_running_loop()
@@ -236,7 +235,7 @@ def _stamp(place: str) -> Hashable:
 
 
 def _load(kind: Kind, place: str) -> Any:
-    """Load one value. This runs in a thread. Raises ``Problem``."""
+    """Load one value, in a thread. Raises ``Problem``."""
     from ...api.gasl import AdapterError, StoreError
     from ...api.workspace import knowledge_of_graph, knowledge_of_state
 
@@ -252,7 +251,7 @@ def _load(kind: Kind, place: str) -> Any:
 
 def _read_input(place: str) -> Any:
     if os.path.getsize(place) > _MOST_INPUT:
-        raise Problem(f"input: {place} has more than {_MOST_INPUT >> 20} MiB, the maximum for the editor")
+        raise Problem(f"input: {place} exceeds the maximum of {_MOST_INPUT >> 20} MiB for the editor")
     try:
         return json.loads(Path(place).read_bytes())
     except UnicodeDecodeError:

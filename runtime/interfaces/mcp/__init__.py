@@ -1,4 +1,4 @@
-"""The MCP server: gives agents the languages as tools, resources and prompts of the Model Context Protocol (official SDK).
+"""The MCP server: offers the languages to agents as tools, resources and prompts of the Model Context Protocol (official SDK).
 
 Modules: ``workspace`` (the opened graph, state and models, the clients' sessions, stored results, settings), ``tools/`` (one
 module per subject), ``tool_results`` and ``tool_errors``, ``long_calls`` (long work and progress), ``resources`` (resources and

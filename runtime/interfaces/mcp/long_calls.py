@@ -1,8 +1,8 @@
-"""Long work of a tool. It runs outside the server's loop, with a time limit and progress reports, and ends if its caller is gone.
+"""Runs the long work of a tool outside the server's loop, with a time limit and progress reports.
 
-When a client cancels a call or disconnects, the SDK cancels the call. The work then ends in order: the command that is running is
-cancelled, earlier commits remain, and the call ends when none of its work is running. The time limit starts with the call, so
-waiting for a slot or for the state counts.
+When a client cancels a call or disconnects, the SDK cancels the call. The running command is then cancelled, earlier commits
+remain, and the call ends when none of its work is running. The time limit starts with the call, so it includes the time of waiting
+for a slot or for the state.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LINGER = 2.0
-"""Seconds that cancelled work has to end by itself. After that, its task is cancelled."""
+"""Number of seconds in which work can end by itself after a request to end. After that, its task is cancelled."""
 
 
 @define
 class Timeout:
-    """Whether the work was cancelled because it reached its time limit."""
+    """Records whether the work of a call was cancelled because it reached the time limit."""
 
     is_reached: bool = False
 
@@ -43,7 +43,10 @@ async def run_in_pool(
     *args: P.args,
     **options: P.kwargs,
 ) -> T:
-    """Run ``function``, which reads a text of ``characters`` characters, for ``client``. Return its result. Raises ``ToolError``."""
+    """Run ``function`` for ``client`` and return its result. ``function`` reads a text of ``characters`` characters.
+
+    Raises ``ToolError``.
+    """
     async with _in_time(workspace):
         return await workspace.parsers.run(client, characters, function, *args, **options)
 
@@ -58,7 +61,7 @@ async def run_long(
 ) -> T:
     """Run the coroutine that ``work`` creates for ``client``, and return its result. Raises ``ToolError``.
 
-    ``work`` receives an event, which is set when the work must end. ``turn``: the work needs the state, and waits for its turn.
+    ``work`` receives an event, which is set when the work must end. If ``turn``, the work needs the state and waits for its turn.
     """
     until = asyncio.get_running_loop().time() + workspace.settings.limits.seconds
     async with AsyncExitStack() as held:
@@ -71,7 +74,7 @@ async def run_long(
 
 @asynccontextmanager
 async def _in_time(workspace: ServerWorkspace) -> AsyncIterator[None]:
-    """Raise ``ToolError`` if the enclosed block takes longer than the time limit per call."""
+    """Raise ``ToolError`` if the enclosed block takes longer than the time limit of a call."""
     seconds = workspace.settings.limits.seconds
     try:
         async with asyncio.timeout(seconds):
@@ -94,7 +97,7 @@ async def _within(until: float, work: Callable[[asyncio.Event], Coroutine[Any, A
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         cancel.set()
-        with anyio.CancelScope(shield=True):  # the SDK repeatedly cancels work that continues to wait
+        with anyio.CancelScope(shield=True):  # without the shield, the SDK would cancel this wait repeatedly
             await asyncio.wait([task], timeout=_LINGER)
             if not task.done():
                 task.cancel()
@@ -106,13 +109,13 @@ async def _within(until: float, work: Callable[[asyncio.Event], Coroutine[Any, A
         timer.cancel()
 
 
-# Reports the events of a run as the progress of its call: a number that only grows, and a sentence.
+# Reports the events of a run as the progress of its call: an increasing number, and a message.
 
 ReportProgress = Callable[[float, float | None, str], Awaitable[None]]
 """Sends progress to the client: the amount done, the total (None: unknown), and a message."""
 
 _PAUSE = 0.1
-"""Minimum seconds between two messages. The next message includes the events in between."""
+"""Minimum number of seconds between two messages. The next message includes the events in between."""
 _LONGEST = 200
 
 
@@ -151,7 +154,7 @@ class Progress:
 
     @property
     def reached(self) -> float:
-        """The amount done, including a fraction for current work that grows with each model call but stays below one."""
+        """The number of finished steps or commands, plus a fraction below 1 for the current one; model calls increase it."""
         return self.done + self._since / (self._since + 1)
 
     def _finish_one(self, message: str) -> None:
@@ -162,7 +165,7 @@ class Progress:
 
 @asynccontextmanager
 async def progress_reports(report: ReportProgress) -> AsyncIterator[Callable[[Event], None]]:
-    """Yield a subscriber for events, which may come from any thread. Until the end, call ``report`` in this loop at a limited rate."""
+    """Yield a subscriber for events from any thread. Until the block ends, call ``report`` in this loop at a limited rate."""
     loop, changed, progress = asyncio.get_running_loop(), asyncio.Event(), Progress()
     sent = -1.0
 

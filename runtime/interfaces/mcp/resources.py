@@ -1,4 +1,4 @@
-"""The resources: the languages, schemas and grammars, and the current graph and state. Also the prompts."""
+"""The resources (languages, schemas, grammars, the current graph and state), and the prompts."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ import orjson
 from attrs import asdict, frozen
 
 from ....lang.diagnostic import nearest
-from ...api.language_texts import command_list, function_list, grammar_text, operation_list, schema_text
+from ...api.language_texts import function_list, grammar_text, language_card, operation_list, schema_text
 from ...api.workspace import StateError, StateStore
 from ...excerpts import abridged, fenced, fill, read_prompt, storable
 from .tool_errors import ToolError
@@ -18,7 +18,7 @@ from .tool_results import part_of
 from .workspace import ServerWorkspace
 
 # Texts that describe the languages to a model: for each language a card that is short enough for a system prompt, and the pages
-# of the reference. The cards are in ``languages/NAME.md`` in this folder. The pages are those of ``docs/reference``, which are
+# of the reference. The cards are in ``languages/NAME.md`` in this folder. The pages are the files in ``docs/reference``, which are
 # installed with the package.
 
 CARDS: Mapping[str, str] = {
@@ -28,11 +28,12 @@ CARDS: Mapping[str, str] = {
     "expr": "Expressions, in scripts and seeds",
     "seed": "Formula Seeds: extraction from reviews, and computation",
 }
-"""Maps the name of each card to its title."""
+"""Maps the name of each card to its title. A card is a short guide to one language, for the prompt of a model."""
 PAGES: Mapping[str, str] = {
     "lwt": "Reference of LWT", "gasl": "Reference of GASL", "expr": "Reference of expressions",
-    "plan": "Plans: GASL in JSON", "seed": "Reference of Formula Seeds", "state": "The state: its content and its promises",
-    "rules": "All diagnostics, with examples", "mcp": "This server: its tools, resources and limits",
+    "plan": "Plans: GASL in JSON", "seed": "Reference of Formula Seeds", "state": "The state: its content and its guarantees",
+    "eval": "Evaluation: gold tables, metrics, requirements", "rules": "All diagnostics, with examples",
+    "mcp": "This server: its tools, resources and limits",
 }  # fmt: skip
 """Maps the name of each reference page to its title."""
 SCHEMAS: Mapping[str, str] = {
@@ -46,20 +47,9 @@ GRAMMARS: Mapping[str, str] = {name: f"Grammar of {name} for llguidance" for nam
 def card(name: str) -> str:
     """Return the card ``name``. Raises ``KeyError``."""
     CARDS[name]
-    text = _written_card(name)
-    if name == "plan":  # the commands in a plan are described in GASL's card
-        return text.replace("{commands}", _section(_written_card("gasl"), "## Commands"))
-    return text
-
-
-def _written_card(name: str) -> str:
     text = (files(__package__) / "languages" / f"{name}.md").read_text(encoding="utf-8")
-    lists = {"gasl": command_list, "lwt": operation_list, "expr": function_list}
+    lists = {"gasl": language_card, "plan": language_card, "lwt": operation_list, "expr": function_list}
     return text.replace("{list}", lists[name]()) if name in lists else text
-
-
-def _section(text: str, heading: str) -> str:
-    return text.partition(f"{heading}\n")[2].partition("\n## ")[0].strip()
 
 
 def page_of(name: str) -> str:
@@ -117,7 +107,7 @@ def resources(workspace: ServerWorkspace) -> list[Resource]:
     ]
     found.append(Resource(f"{_ROOT}state", "state", "The current state: keys, hash, size", JSON))
     if workspace.adapter is not None:
-        found.append(Resource(f"{_ROOT}graph", "graph", "The graph in summary", JSON))
+        found.append(Resource(f"{_ROOT}graph", "graph", "Summary of the graph", JSON))
     return found
 
 
@@ -194,7 +184,7 @@ _LONGEST = 100_000
 class Prompt:
     """A prompt. ``arguments`` maps names to descriptions; all arguments are required strings.
 
-    ``card`` is the language whose card the prompt includes. ``graph``: the prompt needs a graph.
+    ``card`` is the language whose card the prompt includes. ``graph`` is true if the prompt needs a graph.
     """
 
     name: str
@@ -209,14 +199,14 @@ PROMPTS: Sequence[Prompt] = (
     Prompt("script", "Write and run a prompt script", {"task": "The task of the script"}, "lwt"),
     Prompt("seed", "Write a Formula Seed", {"task": "What to extract from reviews, and what to compute"}, "seed"),
     Prompt(
-        "repair", "Fix a faulty text by its diagnostics",
+        "repair", "Fix a faulty text with its diagnostics",
         {"language": "lwt, gasl, plan or seed", "text": "The faulty text"},
     ),
 )  # fmt: skip
 
 
 async def prompt_of(name: str, given: Mapping[str, str], workspace: ServerWorkspace) -> str:
-    """Return the text of the prompt ``name``. Text from outside is placed between fences. Raises ``ToolError``."""
+    """Return the text of the prompt ``name``. Text from the caller is placed in code fences. Raises ``ToolError``."""
     found = next((prompt for prompt in PROMPTS if prompt.name == name), None)
     if found is None or (found.graph and workspace.adapter is None):
         like = nearest(name, [prompt.name for prompt in PROMPTS])
@@ -233,7 +223,7 @@ async def prompt_of(name: str, given: Mapping[str, str], workspace: ServerWorksp
     if name == "repair":
         language = given["language"].strip()
         if language not in ("lwt", "gasl", "plan", "seed"):
-            raise ToolError("arguments", f"unknown language {language[:40]!r}", "lwt, gasl, plan or seed")
+            raise ToolError("arguments", f"unknown language {language[:40]!r}", "use lwt, gasl, plan or seed")
         values["language"], found = language, Prompt(found.name, found.title, found.arguments, language)
     if found.card:
         values["card"] = card(found.card if found.card in CARDS else "gasl").strip()

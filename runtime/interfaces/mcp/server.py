@@ -34,13 +34,15 @@ from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
 from ....lang.diagnostic import nearest, printable
+from ...api.process_traces import begin, remote_parent
 from ...excerpts import storable
-from ..http.middleware import internal_error
+from ..http.middleware import internal_error, warn_of_traces
 from .long_calls import ReportProgress
 from .resources import PROMPTS, TEMPLATES, Unknown, prompt_of, read, resources
 from .tool_errors import ToolError, argument_error
 from .tools import tool as ours
 from .tools.check_tools import CHECK, EXPLAIN
+from .tools.evaluation_tools import EVALUATE
 from .tools.run_tools import EXECUTE, RUN_LWT, RUN_PLAN
 from .tools.seed_tools import SEED_CHECK, SEED_COMPUTE
 from .tools.state_tools import PAGE, ROLLBACK, SCHEMA, SESSION, STATE_DIFF, STATE_SHOW
@@ -52,7 +54,8 @@ from .workspace import LOCAL, ServerWorkspace
 TOOLS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
-        SCHEMA, CHECK, EXPLAIN, RUN_PLAN, EXECUTE, SESSION, STATE_SHOW, STATE_DIFF, ROLLBACK, RUN_LWT, SEED_CHECK, SEED_COMPUTE, PAGE
+        SCHEMA, CHECK, EXPLAIN, RUN_PLAN, EXECUTE, SESSION, STATE_SHOW, STATE_DIFF, ROLLBACK, RUN_LWT, SEED_CHECK, SEED_COMPUTE,
+        EVALUATE, PAGE
     )
 }  # fmt: skip
 
@@ -70,7 +73,7 @@ class SentResult:
 
 
 def unknown(name: str, workspace: ServerWorkspace) -> str:
-    """Return a message that says why the server does not offer the tool ``name``; "" if the server offers the tool."""
+    """Return a message that explains why the server does not offer the tool ``name``; "" if it offers the tool."""
     tool = TOOLS.get(name)
     if tool is not None:
         why = tool.absent(workspace)
@@ -112,14 +115,15 @@ async def call_tool(
 _Context = ServerRequestContext[Any, Any]
 
 _INSTRUCTIONS = (
-    "knotwork checks and runs the languages that models and people write for each other: GASL (commands on a graph and a state; plans are "
+    "knotwork checks and runs languages that models and people write: GASL (commands on a graph and a state; plans are "
     "GASL in JSON), LWT (prompt scripts) and Formula Seeds. Read knotwork://language/NAME before you write one. Call check before a run: "
     "each diagnostic has a span and, if a fix is certain, edits; apply them and check again."
 )
 
 
 def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
-    """Return the server for ``workspace``. It can serve any number of connections."""
+    """Return the server for ``workspace``. One server can serve any number of connections."""
+    begin(warn=warn_of_traces)
 
     async def list_tools(context: _Context, request: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_tool(tool, workspace) for tool in TOOLS.values() if not tool.absent(workspace)])
@@ -127,9 +131,11 @@ def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
     async def handle_call(context: _Context, request: CallToolRequestParams) -> CallToolResult:
         if why := unknown(request.name, workspace):
             raise MCPError(INVALID_PARAMS, why)
-        sent = await call_tool(
-            request.name, request.arguments, workspace, _client_id(context), context.session.report_progress
-        )
+        meta = context.meta or {}  # the specification reserves ``traceparent`` in it for the trace of the caller
+        with remote_parent(meta.get("traceparent")):
+            sent = await call_tool(
+                request.name, request.arguments, workspace, _client_id(context), context.session.report_progress
+            )
         return CallToolResult(
             content=[TextContent(text=sent.text)], structured_content=sent.structure, is_error=sent.failed
         )
@@ -180,7 +186,7 @@ def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
 
 
 def _limits(workspace: ServerWorkspace) -> str:
-    """Return sentences that say what this server has and what it lacks."""
+    """Return sentences that describe whether the server has a graph and a model, and whether its state is read-only."""
     settings, sentences = workspace.settings, []
     sentences.append(
         "The server has a graph."
@@ -211,7 +217,7 @@ def _arguments(named: Mapping[str, str]) -> list[PromptArgument]:
 
 
 def _client_id(context: _Context) -> str:
-    """Return the caller's id: over HTTP the id that the access checks have set, otherwise ``LOCAL`` for all callers."""
+    """Return the caller's id. Over HTTP, the access checks have set it; otherwise it is ``LOCAL`` for all callers."""
     state = getattr(context.request, "state", None)
     client = getattr(state, "who", None)
     return str(client.id) if client is not None else LOCAL

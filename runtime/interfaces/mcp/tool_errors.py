@@ -1,4 +1,7 @@
-"""Errors of tool calls that the caller can act on: each has a kind, a message, a hint, and further members such as faults."""
+"""Errors of tool calls.
+
+Each error has a kind, a message, a hint, and further members such as faults, so the caller can act on it.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -17,7 +20,7 @@ _LONGEST = 1_000
 class ToolError(Exception):
     """Raised to refuse a call. ``members`` are further members of the error's JSON object.
 
-    Control characters in the message and the hint are escaped, and long texts are cut.
+    Control characters in the message and the hint are escaped, and long strings are cut.
     """
 
     def __init__(self, kind: Kind, message: str, hint: str = "", **members: Any) -> None:
@@ -33,15 +36,15 @@ class ToolError(Exception):
 
 
 def argument_error(error: ValidationError, model: type[BaseModel]) -> ToolError:
-    """Return the error for arguments that don't fit ``model``. The error lists the faults with their JSON pointers."""
+    """Return the error for arguments that don't match ``model``. The error lists the faults with their JSON pointers."""
     faults_by_pointer: dict[str, dict[str, Any]] = {}
     kind_of: dict[str, str] = {}
     found: Sequence[Mapping[str, Any]] = error.errors(include_url=False)
     for fault in found:
         place = _place(fault["loc"], model)
         pointer = "".join(f"/{printable(str(part))[:80]}" for part in place)
-        if pointer in kind_of:  # an argument that may have several forms has one fault for each form
-            if kind_of[pointer] in _WANTED:  # otherwise the argument has the first form, but another fault
+        if pointer in kind_of:  # pydantic reports one fault for each form that an argument may have
+            if kind_of[pointer] in _WANTED:  # otherwise the argument has the first form, and a fault inside this form
                 faults_by_pointer[pointer] = {"pointer": pointer, "message": _form_message(fault)}
         elif len(faults_by_pointer) < _FAULTS:
             faults_by_pointer[pointer], kind_of[pointer] = (
@@ -82,7 +85,7 @@ def _argument_hint(name: str, found: Sequence[Mapping[str, Any]], model: type[Ba
 
 _MESSAGES = {"missing": "missing", "extra_forbidden": "unknown argument"}
 _WANTED = {
-    "string_type": "a text", "dict_type": "an object", "list_type": "a list", "int_type": "a whole number",
+    "string_type": "a string", "dict_type": "an object", "list_type": "a list", "int_type": "a whole number",
     "int_from_float": "a whole number", "bool_type": "true or false",
 }  # fmt: skip
 
@@ -105,7 +108,7 @@ def _form_message(fault: Mapping[str, Any]) -> str:
 
 
 def _kind_of(value: Any) -> str:
-    for kind, word in ((bool, str(value).lower()), (str, "a text"), (dict, "an object"), (list, "a list")):
+    for kind, word in ((bool, str(value).lower()), (str, "a string"), (dict, "an object"), (list, "a list")):
         if isinstance(value, kind):
             return word
     return "null" if value is None else "a number"

@@ -1,4 +1,4 @@
-"""The results of tools as pydantic models. They define the output schemas for clients; several tools share the models here.
+"""The results of tools as pydantic models, which define the output schemas for clients. Several tools share these models.
 
 Spans are code points from 0; lines and columns count from 1, as in all diagnostics.
 """
@@ -26,10 +26,14 @@ Session = Field(
     default="main",
     min_length=1,
     max_length=80,
-    description="The session whose variables are used, under any name. Each session has its variables; all share the state.",
+    description="Name of the session whose variables are used. Each session has its own variables; all share the state.",
 )
 """The argument ``session`` of all tools that use variables."""
 
+
+Parameters: Any = Field(
+    default_factory=dict, description="Values of the parameters that the text declares with PARAM, by name"
+)
 
 Text = Annotated[str, Field(max_length=LONGEST)]
 """A string of limited length."""
@@ -86,7 +90,7 @@ class Diagnostic(BaseModel):
 
 
 class Page(BaseModel):
-    """A part of a value. If ``next`` is not null, call the tool `page` with it for more."""
+    """A part of a value. If ``next`` is not null, call the tool `page` with it to get more."""
 
     kind: Literal["list", "object", "text", "value"]
     value: Any = None
@@ -95,7 +99,7 @@ class Page(BaseModel):
     total: int = 0
     cut: bool = Field(default=False, description="An item is abridged because it is larger than a page")
     next: dict[str, Any] | None = Field(
-        default=None, description="The arguments of `page` that return the rest; null at the end"
+        default=None, description="Arguments for `page` to get the rest; null at the end"
     )
 
 
@@ -103,21 +107,21 @@ class Diagnosed(Result):
     """The diagnostics of a text."""
 
     diagnostics: list[Diagnostic] = Field(
-        default_factory=list, description="By place. Of many the first errors, and the last one"
+        default_factory=list, description="In source order. If there are many: only the first errors and the last one"
     )
     found: int = Field(
         default=0,
-        description="How many were found; a text of more than 1,000 faults is read no further, and the last one says so",
+        description="Number of diagnostics found. The check stops after 1,000 faults; the last diagnostic then says so",
     )
     all_diagnostics: dict[str, Any] | None = Field(
         default=None,
-        description="The arguments of `page` that return all diagnostics, if more were found than are listed",
+        description="Arguments for `page` to get all diagnostics; null if all are listed",
     )
     text: str | None = Field(
         default=None,
-        description="The text that spans and edits point into, if the argument was an object",
+        description="The JSON text to which spans and edits refer, if the argument was an object",
     )
-    text_page: Page | None = Field(default=None, description="That text in pages, if it is longer than a page")
+    text_page: Page | None = Field(default=None, description="The pages of `text`, if it is longer than a page")
 
 
 class Spent(BaseModel):
@@ -130,7 +134,7 @@ class Spent(BaseModel):
 
 
 class Budget(BaseModel):
-    """The server's model cost since its start, for all clients together, and its limits."""
+    """The model cost of all clients together since the server's start, and the server's limits."""
 
     calls: int = 0
     tokens: int = 0
@@ -146,9 +150,9 @@ class Budget(BaseModel):
 LIMIT = 1_000
 """Maximum number of items on a page."""
 _BRIEF = ((300, 10, 3), (80, 5, 2), (20, 3, 1))
-"""Limits used to abridge an item that is larger than a page: characters of a string, items of a list, and levels.
+"""Sets of limits to abridge an item that is larger than a page: characters of a string, items of a list, levels.
 
-The first limits with which the item fits are used.
+The first set with which the item fits is used.
 """
 
 
@@ -156,9 +160,9 @@ The first limits with which the item fits are used.
 class Part:
     """A part of a value.
 
-    ``kind`` says what the value is cut into: "list" (items), "object" (members), "text" (characters) or "value" (not cut).
-    ``total``, ``offset`` and ``shown`` count items, members or characters. ``cut``: an item is abridged because it is larger than a
-    page.
+    ``kind`` says how the value is split: "list" (into items), "object" (into members), "text" (into characters) or "value" (not split).
+    ``total``, ``offset`` and ``shown`` count items, members or characters. ``cut`` is true if an item is abridged because it is larger
+    than a page.
     """
 
     kind: Literal["list", "object", "text", "value"]
@@ -176,7 +180,7 @@ class Part:
 
 
 def part_of(value: Any, offset: int, characters: int, limit: int = LIMIT) -> Part:
-    """Return the part of ``value`` that begins at ``offset`` and has at most ``limit`` items and about ``characters`` characters.
+    """Return the part of ``value`` that begins at ``offset``, with at most ``limit`` items and about ``characters`` characters.
 
     The part has at least one item, which is abridged if necessary.
     """
@@ -198,8 +202,8 @@ def part_of(value: Any, offset: int, characters: int, limit: int = LIMIT) -> Par
 def chosen(rows: Sequence[Any], first: Callable[[Any], bool], most: int, characters: int) -> list[int]:
     """Return the indexes of the ``rows`` (JSON values) that a result lists, in order.
 
-    Rows for which ``first`` returns True take precedence. At least one row is listed, at most ``most`` rows, and all together have
-    at most about ``characters`` characters.
+    Rows for which ``first`` returns True take precedence. At least one and at most ``most`` rows are listed, and the listed
+    rows together have at most about ``characters`` characters.
     """
     shown: list[int] = []
     left = characters
@@ -236,7 +240,10 @@ def _brief(item: Any, characters: int) -> Any:
 
 
 def size_of(value: Any, most: int) -> int:
-    """Return the approximate number of characters of ``value`` as JSON; any number above ``most`` if there are more than ``most``."""
+    """Return the approximate number of characters of ``value`` as JSON.
+
+    If this number exceeds ``most``, the result may be any number above ``most``.
+    """
     if isinstance(value, str) and len(value) > most:
         return len(value)
     try:

@@ -28,6 +28,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from ...api import process_traces as traces
 from ..http.access import Admission, Keys
 from ..http.middleware import middleware_layers
 from ..http.server import LAST, Limits, listening_socket, stop, url_of, uvicorn_config
@@ -40,7 +41,7 @@ from .workspace import LOCAL, ServerWorkspace
 
 _LONGEST = 1 << 16
 """Maximum number of characters of an unreadable line that is searched for its id."""
-_NO_ID = "id must be a text or a whole number"
+_NO_ID = "id must be a string or a whole number"
 _NO_REQUEST = '{"id": []}\n'
 """A line that the SDK can't read. It replaces a request with an invalid id."""
 
@@ -51,7 +52,7 @@ class Lines(io.TextIOWrapper):
     def __init__(self, raw: io.BufferedReader) -> None:
         super().__init__(raw, encoding="utf-8", errors="replace")
 
-    # The type stubs of ``TextIOWrapper`` itself need this exception, too.
+    # The type stubs of ``TextIOWrapper`` itself need the same exception.
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
         """Return the next line. A request with an invalid id is replaced by a line that the SDK can't read."""
         line = super().readline(size)
@@ -76,14 +77,14 @@ def answer_to(fault: Exception) -> JSONRPCError | None:
         return _unread(line)
     whole = next((part for part in parts if "method" in part or "id" in part), None)
     if whole is None:
-        return _error_answer(None, INVALID_REQUEST, _BATCH if _is_batch(fault) else "not a message of JSON-RPC 2.0")
+        return _error_answer(None, INVALID_REQUEST, _BATCH if _is_batch(fault) else "not a JSON-RPC 2.0 message")
     return _of_request(whole) if "id" in whole else None
 
 
 def _unread(line: str) -> JSONRPCError | None:
     """Return the answer to a line that the SDK can't read as JSON; None if the line needs no answer.
 
-    Python's JSON reader accepts lone surrogates, so it can find the id of such a request.
+    Python's JSON reader, which accepts lone surrogates, can find the id of a request that the SDK can't read.
     """
     read = _loaded(line) if len(line) <= _LONGEST else None
     if not line.strip():
@@ -102,13 +103,13 @@ def _of_request(whole: dict[str, Any]) -> JSONRPCError:
     if not _is_id(whole["id"]):
         message = _NO_ID
     elif not isinstance(method, str):
-        message = "method must be a text"
+        message = "method must be a string"
     elif params is not None and not isinstance(params, dict):
         message = "params must be an object"
     elif whole.get("jsonrpc") != "2.0":
         message = 'jsonrpc must be "2.0"'
     else:
-        message = "not a request of JSON-RPC 2.0"
+        message = "not a JSON-RPC 2.0 request"
     return _error_answer(_id_of(whole), INVALID_REQUEST, message)
 
 
@@ -140,7 +141,7 @@ def _loaded(line: str) -> Any:
         return None
 
 
-_BATCH = "batches are not supported: send each message separately"
+_BATCH = "batches are not supported; send each message separately"
 
 
 def _is_batch(fault: Exception) -> bool:
@@ -157,18 +158,18 @@ def _line_of(fault: Exception) -> str | None:
 
 
 def _parts_of(fault: Exception) -> list[dict[str, Any]]:
-    """Return the JSON objects that pydantic's errors contain. The object of the whole line is one of them, as it fits no model."""
+    """Return the JSON objects in pydantic's errors. One of these objects is the complete line, which matches no model."""
     if not isinstance(fault, ValidationError):
         return []
     return [each["input"] for each in fault.errors(include_url=False) if isinstance(each["input"], dict)]
 
 
 _LAST = 5.0
-"""Seconds that running tools have to end after a signal."""
+"""Number of seconds in which running tools can end after a signal."""
 
 
 def serve_stdio(workspace: ServerWorkspace, version: str) -> None:
-    """Serve until the client closes the input or a signal arrives. Running work then ends in order."""
+    """Serve until the client closes the input or a signal arrives. Then end the running work in an orderly way."""
     quieten()
     asyncio.run(_serve(workspace, version))
 
@@ -189,6 +190,8 @@ async def _serve(workspace: ServerWorkspace, version: str) -> None:
     talk.cancel()
     await workspace.idle(_LAST)
     await workspace.aclose()
+    for line in traces.stop():
+        print(f"knotwork mcp: {line}", file=sys.stderr)
     sys.stderr.flush()
     os._exit(0)  # a thread still waits for the client's next line, and only the client could end this wait
 
@@ -202,11 +205,11 @@ async def _talk(workspace: ServerWorkspace, version: str) -> None:
             await server.run(receive, writing, server.create_initialization_options())
             group.cancel_scope.cancel()
     except* (BrokenPipeError, ConnectionError):
-        pass  # the client disconnected before it read the answer: a normal end
+        pass  # the client disconnected before it read the answer, which is not an error
 
 
 def _stdin() -> "anyio.AsyncFile[str]":
-    """Return the input. It is never closed, because a thread may still wait for a line when the server ends."""
+    """Return the input. The input is never closed, because a thread may still wait for a line when the server ends."""
     return anyio.wrap_file(Lines(open(0, "rb", closefd=False)))
 
 
@@ -218,7 +221,7 @@ async def _pass_on(
     reading: AsyncIterable[SessionMessage | Exception], send: ObjectSendStream[SessionMessage | Exception],
     writing: _Writing,
 ) -> None:  # fmt: skip
-    """Pass messages to the SDK. Answer unreadable messages here: the SDK would drop them, and the sender would wait forever."""
+    """Pass messages to the SDK. Answer unreadable messages here, because the SDK would drop them and the sender would wait forever."""
     async with send:
         async for message in reading:
             if not isinstance(message, Exception):
@@ -243,7 +246,7 @@ _LOCAL_SESSIONS, _SESSIONS_OF_A_KEY = 64, 16
 _FORGOTTEN = 600.0
 """Seconds after which an idle session is removed."""
 _OURS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-"""Turns off the SDK's own check of Host and Origin, which does not know keys. ``http.access`` has checked both before."""
+"""Turns off the SDK's own check of Host and Origin, which ignores keys. ``http.access`` has already checked both."""
 
 
 @define(eq=False)
@@ -269,7 +272,7 @@ class _Own:
 
 @define(eq=False)
 class Sessions:
-    """The application behind the access checks. It passes each request to the session manager of the request's key.
+    """The application behind the access checks. The application passes each request to the session manager of the request's key.
 
     Enter ``open`` before serving, and leave it afterwards.
     """
@@ -279,7 +282,7 @@ class Sessions:
     _of: dict[str, _Own] = field(factory=dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. The access checks have stored its owner in the scope."""
+        """Answer a request. The access checks have stored the request's owner in the scope."""
         if (fault := _fault(scope)) is not None:
             await fault(scope, receive, send)
             return
@@ -308,7 +311,7 @@ class Sessions:
 
 
 def _fault(scope: Scope) -> Response | None:
-    """Return the answer to an invalid message; None for a valid one. The SDK would expose library errors, or would not answer."""
+    """Return the answer to an invalid message; None for a valid one. The SDK itself would expose library errors, or would not answer."""
     if "json" not in scope["state"]:
         return None
     fault = fault_of(scope["state"]["json"])
@@ -345,7 +348,7 @@ def create_app(workspace: ServerWorkspace, version: str, entrance: Door) -> Star
 
 
 def serve_http(workspace: ServerWorkspace, version: str, entrance: Door, ready: Callable[[str], None]) -> None:
-    """Serve until a signal arrives. ``ready`` is called with the address once the server listens. Raises ``NoPort``."""
+    """Serve until a signal arrives. ``ready`` is called with the address once the server listens. Raises ``PortUnavailable``."""
     quieten()
     with listening_socket(entrance.host, entrance.port) as listener:
         app = create_app(workspace, version, entrance)

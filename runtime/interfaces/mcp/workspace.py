@@ -16,9 +16,8 @@ from ...api.workspace import GraphAdapter, OpeningCallbacks, WorkspaceOptions
 from ..options import opened
 from .tool_errors import ToolError
 
-# Parses and checks texts in threads, with limited parallelism, so that other clients do not wait. A thread can't be stopped: if the
-# caller of a text disconnects, the text keeps its slot until it is parsed. That is soon, because no text has more than ``LONGEST``
-# characters.
+# Parses and checks texts in threads, with limited parallelism, so that other clients do not wait. A thread can't be stopped: if a
+# caller disconnects, its text keeps the slot until it is parsed. This is soon, because no text has more than ``LONGEST`` characters.
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,12 +25,15 @@ T = TypeVar("T")
 LONGEST = 100_000
 """Maximum number of characters of a text in a call. Parsing and checking a text of this length takes about a second."""
 _SHORT = 5_000
-"""Maximum number of characters of a short text. It is parsed in some hundredths of a second, so it does not wait for long texts."""
+"""Maximum number of characters of a short text. It is parsed in a few hundredths of a second, so it does not wait for long texts."""
 
 
 @define(eq=False)
 class _ParserLane:
-    """A lane that parses up to ``most`` texts in parallel. One client may use half of the lane's slots, but at least one slot."""
+    """A thread pool that parses up to ``most`` texts in parallel.
+
+    One client may use half of its slots, but at least one slot.
+    """
 
     most: int
     _pool: ThreadPoolExecutor = field(init=False)
@@ -67,7 +69,10 @@ class _ParserLane:
 
 @define(eq=False)
 class ParserPool:
-    """The lanes of one event loop: one for short texts, one for long texts. Threads start when the first text arrives."""
+    """The thread pools of one event loop: one for short texts, one for long texts.
+
+    Threads start when the first text arrives.
+    """
 
     _short: _ParserLane = field(factory=lambda: _ParserLane(2))
     _long: _ParserLane = field(factory=lambda: _ParserLane(1))
@@ -108,12 +113,12 @@ class Limits:
 
 @frozen
 class Settings:
-    """The settings for ``ServerWorkspace.open``. Only the files that they name are read or written.
+    """The settings for ``ServerWorkspace.open``. Only the files that the settings name are read or written.
 
-    ``graph`` is a file or ``nx:NAME``. ``state`` is a folder (None: the state is in memory). ``force``: use a state even if its
-    findings come from another graph. ``raw``: keep the graph's values as written. ``spec`` is the spec of the default model (None:
-    commands can't call a model). ``models`` maps the names of further models to their specs. ``chunks`` is the file with the texts
-    that the graph was made from.
+    ``graph`` is a file or ``nx:NAME``. ``state`` is a folder (None: the state is in memory). ``force`` allows a state whose
+    findings come from another graph. ``raw`` keeps the graph's values unchanged. ``spec`` is the spec of the default model
+    (None: commands can't call a model). ``models`` maps the names of further models to their specs. ``chunks`` is the file with
+    the texts that the graph was made from.
     """
 
     graph: str | None = None
@@ -124,7 +129,7 @@ class Settings:
     spec: str | None = None
     models: Mapping[str, str] = field(factory=dict)
     chunks: str | None = None
-    cache: bool = True
+    cache: bool | str = True
     limits: Limits = field(factory=Limits)
 
 
@@ -132,7 +137,7 @@ NO_MODEL = ("this server has no model", "start the server with a model: knotwork
 """The message and the hint if a model is needed but the server has no model."""
 
 LOCAL = "local"
-"""The caller's id if no keys are needed. This caller may use all slots; a caller with a key may use only half of the slots."""
+"""The caller's id if no keys are required. This caller may use all slots; a caller with a key may use only half of the slots."""
 
 
 @define(eq=False, kw_only=True)
@@ -152,10 +157,19 @@ class ServerWorkspace(SharedWorkspace):
     def open(
         cls, settings: Settings, callbacks: OpeningCallbacks, environ: Mapping[str, str] = os.environ
     ) -> "ServerWorkspace":
-        """Open the objects that ``settings`` name. Raises ``AdapterError``, ``StoreError``, ``NotConfigured`` and ``Misused``."""
+        """Open the graph, state and models in ``settings``.
+
+        Raises ``AdapterError``, ``StoreError``, ``NotConfigured`` or ``Misused``.
+        """
         read_only = settings.read_only and settings.state is not None
         options = WorkspaceOptions(
-            settings.graph, settings.state, settings.chunks, force=settings.force, raw=settings.raw, read_only=read_only
+            settings.graph,
+            settings.state,
+            settings.chunks,
+            force=settings.force,
+            raw=settings.raw,
+            read_only=read_only,
+            cache=bool(settings.cache),
         )
 
         limits = settings.limits
@@ -190,7 +204,7 @@ class ServerWorkspace(SharedWorkspace):
             yield
 
     async def idle(self, seconds: float) -> bool:
-        """Wait until no tool is running, and let no tool start. Return False if this takes longer than ``seconds``."""
+        """Wait until no tool is running, and let no tool start. Return False if a tool is still running after ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
                 for _ in range(self.settings.limits.runs):

@@ -1,4 +1,4 @@
-"""A cell of a notebook: its text, its position, its pieces, and the check of the whole cell."""
+"""A cell of a notebook: its text, its position, its pieces, and the check of the entire cell."""
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +56,7 @@ class Cell:
         return tuple(cell_pieces(self.text, self.magic, self.name, self.first_line))
 
     def only(self, kept: Iterable[Piece], language: Language) -> Piece:
-        """Return the cell as one piece in which blanks replace all pieces except ``kept``. Positions stay the same."""
+        """Return the cell as one piece in which spaces replace all pieces except ``kept``. Positions stay the same."""
         line_numbers = {
             number
             for piece in kept
@@ -89,8 +89,8 @@ def stale_names(
 ) -> list[str]:
     """Return the names that the unfinished pieces ``left`` should have bound, but that still have their values from ``before``.
 
-    ``before`` has the values before the cell ran. Later cells would mix these old values with the new values of the cell. Names
-    that the cell reads from outside are not returned, because another run of the cell needs their values.
+    ``before`` contains the values from before the cell ran. Later cells would mix these old values with the new values of the
+    cell. Names that the cell reads before it binds them are not returned, because another run of the cell needs their values.
     """
     needed = set(names_read_first(found))
     names = dict.fromkeys(name for piece in left for name in names_bound(piece))
@@ -101,7 +101,7 @@ def stale_names(
     ]  # fmt: skip
 
 
-# Checks a whole cell before its first piece runs. Each piece is checked with the names that earlier pieces will bind.
+# Checks an entire cell before its first piece runs. Each piece is checked with the names that earlier pieces will bind.
 
 _UNPREDICTABLE = frozenset({".read", ".undo"})
 """Dot commands after which the session's values can't be predicted."""
@@ -110,7 +110,7 @@ _UNAVAILABLE = {
         ".output is not available in a notebook: cells show the results", "NAME = %kw value NAME copies a value to Python",
     ),
     "quit": (
-        "a cell can't end its own session", "%kw close on a separate line ends it; variables remain",
+        "a cell can't end its own session", "use %kw close on a separate line; variables remain",
     ),
 }  # fmt: skip
 """Maps each dot command that is not available in a notebook to the reason and the replacement."""
@@ -120,7 +120,10 @@ UNAVAILABLE = frozenset(_UNAVAILABLE)
 
 
 async def check_cell(cell: Cell, session: Session) -> Outcome:
-    """Check all pieces of a cell without running anything. Return an outcome with the errors, or "done" with the warnings."""
+    """Check all pieces of a cell without running anything.
+
+    Return an outcome with the errors, or an outcome "done" with the warnings.
+    """
     pieces = list[Piece]()
     for piece in cell.pieces:
         pieces.append(normalize(piece, session))
@@ -147,13 +150,13 @@ def _other_magic(cell: Cell) -> str:
     found = cell_pieces(cell.text, None, cell.name)
     languages = {piece.language for piece in found}
     if cell.magic == "lwt" and "gasl" in languages and "lwt" not in languages:
-        return "%%gasl runs commands"
+        return "use %%gasl for commands"
     has_expression = any(p.language == "expr" and is_expression(expression_of(p.text)[1]) for p in found)
-    return "%%kw runs expressions and all other languages" if cell.magic is not None and has_expression else ""
+    return "use %%kw for expressions and all other languages" if cell.magic is not None and has_expression else ""
 
 
 def unavailable(piece: Piece) -> Outcome | None:
-    """Return an outcome that says why a dot command is not available in a notebook; None if the command is available."""
+    """Return an outcome that explains why a dot command is not available in a notebook; None if the command is available."""
     if piece.language != "dot":
         return None
     name = piece.text.split(None, 1)[0].rstrip("; \t").lower().lstrip(".\\")
@@ -175,7 +178,7 @@ def _diagnose_others(cell: Cell, pieces: Sequence[Piece], session: Session) -> l
 def _diagnose_commands(
     cell: Cell, pieces: Sequence[Piece], commands: Sequence[Piece], session: Session
 ) -> Sequence[Diagnostic]:
-    """Return the diagnostics of the commands. The commands are checked as one program: one may declare keys for another."""
+    """Return the diagnostics of the commands. The commands are checked as one program, because one command may declare keys for another."""
     if not commands:
         return ()
     trial = _trial(session)
@@ -191,6 +194,6 @@ def _trial(session: Session) -> Session:
 
 
 def _bind_names(piece: Piece, session: Session) -> None:
-    """Bind the names that a piece will bind, with placeholder values."""
+    """Bind placeholder values to the names that a piece will bind."""
     for name in names_bound(piece):
         session.values.bind(name, None)

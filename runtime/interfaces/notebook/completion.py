@@ -88,7 +88,7 @@ def _beginning_with(word: str, known: Iterable[str]) -> Iterator[str]:
 
 
 def _files(word: str) -> list[str]:
-    """Return files and folders whose names begin with ``word``. Names with blanks are left out, because they can't be typed here."""
+    """Return files and folders whose names begin with ``word``. Names with spaces are omitted, because they can't be typed here."""
     folder, name = os.path.split(word)
     try:
         with os.scandir(os.path.expanduser(folder) or ".") as found:
@@ -143,7 +143,7 @@ def unregister(shell: InteractiveShell) -> None:
 def _completions_at(
     text: str, at: int, notebook: NotebookSession, line_magics: LineMagics
 ) -> tuple[Sequence[SimpleCompletion], int]:
-    """Return the completions at the cursor, and the start of the replaced text: -1 outside of these magics."""
+    """Return the completions at the cursor, and the start of the replaced text (-1 outside these magics)."""
     cell = _CELL.match(text)
     if cell is not None and cell.start("line") < at <= cell.end("line"):
         return _ending(cell_line_completions(text[cell.start("line") : at].lstrip(), notebook), text, at)
@@ -176,7 +176,7 @@ def _completions_at(
 def _text_completions(
     text: str, at: int, base: int, magic: Language | None, notebook: NotebookSession
 ) -> tuple[list[SimpleCompletion], int]:
-    """Return completions for text in any of the languages, and the start of the text that all of them replace."""
+    """Return completions for text in any of the languages, and the start of the text that all these completions replace."""
     piece, start = (Piece(text, magic), 0) if magic == "lwt" else piece_at(text, at)
     if piece.language == "dot":
         return _dot_text_completions(piece.text, at - start, base + start, notebook)
@@ -220,9 +220,7 @@ def _piece_completions(
     session = notebook.current
     schema = None if session is None or session.adapter is None else session.adapter.schema
     known_names = Known() if session is None else known(session, schema)
-    held = {
-        name: Variable("a variable of the notebook") for name in notebook.names() if name not in known_names.variables
-    }
+    held = {name: Variable("a notebook variable") for name in notebook.names() if name not in known_names.variables}
     known_names = evolve(known_names, variables={**known_names.variables, **held})
     seen = set[str]()
     languages = {piece.language}

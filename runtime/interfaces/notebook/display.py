@@ -1,4 +1,4 @@
-"""Displays an outcome in a notebook: as HTML, and as text where HTML is not supported. All content is escaped and bounded."""
+"""Displays an outcome in a notebook as HTML, or as text where HTML is not supported. All content is escaped and limited in size."""
 
 import re
 from html import escape
@@ -8,10 +8,11 @@ from attrs import evolve
 
 from ....lang.diagnostic import Diagnostic, picture, printable
 from ....lang.source import Source
+from ...api.figures import table_of
 from ...api.session import DisplaySettings
 from ...api.session_data import NOTHING, Outcome, Page, Table
 from ..repl.dot_commands import DOT_COMMANDS
-from ..repl.tables import Form, flat, is_numeric, table_of, value_lines
+from ..repl.tables import Form, flat, is_numeric, value_lines
 
 # Replaces dot commands in messages with their notebook form: ``%kw log`` instead of ``.log``.
 
@@ -21,7 +22,7 @@ _LOCKED = "close that prompt or notebook,"
 
 
 def with_notebook_commands(outcome: Outcome) -> Outcome:
-    """Return the outcome with notebook commands in place of dot commands in its messages. The value is unchanged."""
+    """Replace the dot commands in the outcome's messages by notebook commands. The value is unchanged."""
     return evolve(
         outcome,
         message=_notebook_words(outcome.message),
@@ -43,7 +44,7 @@ CANCELLED = "cancelled; finished work is kept"
 _ROWS, _COLUMNS, _CELL = 60, 24, 400
 _CHARACTERS = 20_000
 _WIDTH = 120
-"""Width in columns of the text version of a table."""
+"""Width of the text version of a table, in terminal columns."""
 _FAULTS = 30
 
 # Colours are blended with the text colour, so that they are readable on light and dark backgrounds.
@@ -62,14 +63,14 @@ _STYLE = (
 
 
 def bundle_of(outcome: Outcome, settings: DisplaySettings) -> dict[str, str]:
-    """Return an outcome as HTML and as text, by media type; an empty dictionary if there is nothing to show."""
+    """Return a mapping from media types to the outcome as HTML and as text; it is empty if there is nothing to show."""
     outcome = with_notebook_commands(outcome)
     html, lines = list[str](), list[str]()
     for diagnostic in outcome.diagnostics[:_FAULTS]:
         html.append(_fault_html(diagnostic, outcome.source))
         lines.append(safe_text(picture(diagnostic, outcome.source)))
     if len(outcome.diagnostics) > _FAULTS:
-        _say(f"{len(outcome.diagnostics) - _FAULTS:,} more like these", "soft", html, lines)
+        _say(f"{len(outcome.diagnostics) - _FAULTS:,} more diagnostics", "soft", html, lines)
     if outcome.diagnostics and outcome.hint:
         _say(f"help: {outcome.hint}", "soft", html, lines)
     if (fixed := _fixed_text(outcome)) is not None:
@@ -96,7 +97,7 @@ def bundle_of(outcome: Outcome, settings: DisplaySettings) -> dict[str, str]:
 
 
 def failure_line(outcome: Outcome, place: str = "") -> str:
-    """Return one line that says why an outcome failed, with the position and a hint; "" if the outcome succeeded.
+    """Return one line that explains why an outcome failed, with the position and a hint; "" if the outcome succeeded.
 
     ``place`` is the position of the piece; for a diagnostic, the diagnostic's own position is used. Programs that run notebooks see
     only this line.

@@ -29,11 +29,11 @@ Begin = Callable[[asyncio.Event], Coroutine[Any, Any, T]]
 
 
 class Cancelled(Exception):
-    """Raised once work that was cancelled by the second interrupt has ended."""
+    """Raised after the second interrupt, when the cancelled work has ended."""
 
 
 class Abandoned(Exception):
-    """Raised when the work did not end after it was cancelled; the caller no longer waits for it."""
+    """Raised if the work has not ended after it was cancelled; the caller no longer waits for the work."""
 
 
 class _Run:
@@ -116,7 +116,7 @@ class Loop:
                 raise Cancelled from None
 
     def _handle_interrupt(self, times: int, run: _Run, notify: Callable[[str], None]) -> None:
-        """Handle interrupt number ``times``. Its message is shown after it has taken effect."""
+        """Handle interrupt number ``times``. The message about an interrupt is shown after the interrupt has taken effect."""
         if times == 1:
             self._loop.call_soon_threadsafe(run.cancel.set)
             notify("cancelling; interrupt again to stop without waiting")
@@ -128,7 +128,7 @@ class Loop:
             raise Abandoned
 
     def _stop_work(self, run: _Run, future: "Future[Any]") -> None:
-        """Stop running work after an error in the display, because the next cell must not run in parallel. Raises ``Abandoned``."""
+        """Stop the running work after an error in the display, because the next cell must not run in parallel. Raises ``Abandoned``."""
         if future.done() or run.is_left:
             return
         self._loop.call_soon_threadsafe(run.stop)
@@ -137,7 +137,7 @@ class Loop:
             raise Abandoned
 
     def leave(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Cancel running work, then run ``last`` and end the thread. Return at once, without waiting for this.
+        """Cancel running work, then run ``last`` and end the thread. All of this happens in the background: the method returns at once.
 
         Work that blocks the loop can't be cancelled until it yields to the loop.
         """
@@ -147,7 +147,7 @@ class Loop:
             for task in others:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
-            await asyncio.gather(last(), return_exceptions=True)  # nobody is left to receive an error
+            await asyncio.gather(last(), return_exceptions=True)  # no caller is left to receive an error
             self._loop.stop()
 
         def begin() -> None:
@@ -179,7 +179,8 @@ Place = Callable[[dict[str, str]], Any]
 class Progress:
     """A progress line that is updated in place. Events arrive in the session's thread; ``tick`` displays in the notebook's thread.
 
-    ``place`` displays a bundle and returns a handle; ``update`` replaces what the handle displays.
+    ``place`` displays a bundle (an output in several media types) and returns a handle. ``update`` replaces the bundle of a
+    handle.
     """
 
     def __init__(self, text: str, place: Place, update: Callable[[Any, dict[str, str]], None]) -> None:
@@ -205,7 +206,7 @@ class Progress:
             self._show()
 
     def stop(self) -> None:
-        """Display the final time and model calls, if a progress line was displayed."""
+        """Display the final time and number of model calls, if a progress line was displayed."""
         if self._handle is not None:
             work = self._work
             self._update(self._handle, _bundle(work.text, work.clock, work.total))
@@ -218,7 +219,14 @@ class Progress:
         work, steps = self._work, self._work.steps
         running = ", ".join(f"({step})" for step, _ in steps[:_STEPS]) if len(steps) > 1 else ""
         bundle = _bundle(
-            work.text, work.clock, work.waiting, running, work.call_summary, self._note, "interrupt cancels"
+            work.text,
+            work.clock,
+            work.waiting,
+            running,
+            work.call_summary,
+            work.arriving,
+            self._note,
+            "interrupt cancels",
         )
         if self._handle is None:
             self._handle = self._place(bundle)
@@ -237,7 +245,7 @@ _LONGEST = 1_000
 
 
 class Stopped(Exception):
-    """Raised to end a cell. The message says why the cell ends; any details have been displayed before."""
+    """Raised to end a cell. The message is the reason; any details have already been displayed."""
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that IPython shows instead of a traceback."""

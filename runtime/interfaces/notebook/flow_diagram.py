@@ -31,7 +31,7 @@ HIGH, EDGE = 40.0, 12.0
 _DOWN, _GAP, _THREAD = 44.0, 24.0, 2.0
 
 _Item = int | tuple[int, int]
-"""A box (its number), or the point where a line passes through a row (the number of the line's first box, and the row)."""
+"""The number of a box or, for a point where a line passes through a row, the number of the line's first box and the row."""
 
 
 @frozen
@@ -117,7 +117,7 @@ _LETTER, _PAD = 7.0, 14.0
 _TITLE, _LABEL = 26, 200
 _COLOURS = ("#3b7dd8", "#d9822b", "#3f9d5a", "#b04fc0", "#c9413a", "#1d9aa8", "#9a7b1f", "#6c6f85")
 _SOFT = 0.72
-"""Opacity of less important parts. They stay readable on any background on which the text is readable."""
+"""Opacity of less important parts. These parts stay readable on any background on which the text is readable."""
 _FONT = 'font-family="system-ui,sans-serif" font-size="12"'
 
 
@@ -156,7 +156,7 @@ def _cut(text: str) -> str:
 
 
 def _line(one: Spot, other: Spot, mark: str, *, arrives: bool) -> str:
-    """Return a line from one row to the next. If ``arrives`` is False, the line continues to the lower edge of that row."""
+    """Return a line from one row to the next. If ``arrives`` is False, the line continues to the lower edge of the next row."""
     x1, y1, x2, y2 = one.middle, one.y + HIGH, other.middle, other.y
     bend = (y2 - y1) / 2
     end = f' marker-end="url(#{mark}-end)"' if arrives else ""
@@ -182,7 +182,7 @@ def _box(box: Box, spot: Spot) -> str:
 
 
 def evidence_svg(drawing: Drawing) -> str:
-    """Return the part of the graph that supports the findings as SVG. The picture is as large as its content."""
+    """Return an SVG picture of the part of the graph that supports the findings. The picture is as large as its content."""
     wide, high = _scale(len(drawing.spots))
     spots = [
         evolve(each, x=each.x * wide, y=each.y * high, label_x=each.label_x + each.x * (wide - 1),

@@ -27,20 +27,20 @@ from .flow_diagram import MAX_BOXES, evidence_svg, flow_svg, flow_text
 from .session import NotebookSession
 
 _HELP = """\
-%kw open [GRAPH] [--state DIR] [--llm SPEC]   a graph, a state, a model; GRAPH may be a variable with a networkx graph
-%%gasl, %%lwt                                 GASL commands; LWT steps
-%%kw, %kw TEXT                                commands, steps, expressions and dot commands, as at the prompt
+%kw open [GRAPH] [--state DIR] [--llm SPEC]   open a graph, a state, a model; GRAPH may be a variable with a networkx graph
+%%gasl, %%lwt                                 run GASL commands; run LWT steps
+%%kw, %kw TEXT                                run commands, steps, expressions and dot commands, as at the prompt
     --check, --plan, --input VARIABLE         after %%gasl, %%lwt or %%kw; --check and --plan run nothing
-%kw schema, vars, state, log, diff, undo ...  the prompt's dot commands; %kw .help lists them
-%kw check TEXT                                the errors of a text
-%kw plan [TEXT]                               the data flow as a picture: of a text, or of everything that was run
-%kw evidence                                  the part of the graph that supports the findings
-%kw report [FILE]                             the report on the state, here or in a file (--force overwrites it)
+%kw schema, vars, state, log, diff, undo ...  run the prompt's dot commands; %kw .help lists them
+%kw check TEXT                                show the errors in a text
+%kw plan [TEXT]                               draw the data flow of a text, or of everything that was run
+%kw evidence                                  draw the part of the graph that supports the findings
+%kw report [FILE]                             show the report on the state, or write it to a file (--force overwrites it)
 %kw input VARIABLE                            set the value of {(input)}
-%kw value NAME                                a value as a Python value: hubs = %kw value hubs
+%kw value NAME                                return a value as a Python value: hubs = %kw value hubs
 %kw close                                     end the session; variables remain
 
-Names that a cell binds become Python variables; a Python variable that a cell names becomes a value in it.
+Names that a cell binds become Python variables. Python variables that a cell uses become values in it.
 """
 
 
@@ -56,11 +56,14 @@ class LineMagics:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The names of the subcommands and of the dot commands. A line may begin with these, or with text in the languages."""
+        """The names of the subcommands and of the dot commands.
+
+        A line begins with one of these names, or is text in one of the languages.
+        """
         return (*self._subcommands, *DOT_COMMANDS)
 
     def run(self, cell: Cell) -> Any:
-        """Run a line, and return its value if it has one. Raises ``Stopped`` and ``Misused``."""
+        """Run a line, and return its value if it has one. Raises ``Stopped`` or ``Misused``."""
         line = cell.text.strip()
         word, _, rest = (line or "help").partition(" ")
         rest = rest.strip()
@@ -84,7 +87,7 @@ class LineMagics:
             self._notebook.show_outcome(Outcome(value=Page(_HELP)))
 
     def check(self, cell: Cell) -> None:
-        """Show the errors of a cell. Nothing is run."""
+        """Show the errors in a cell. Nothing is run."""
         if not cell.pieces:
             raise Misused("the text to check is empty", "%kw check TEXT, or --check after a cell's magic")
         found = self._notebook.check(cell)
@@ -99,7 +102,10 @@ class LineMagics:
         self._draw(cell.pieces)
 
     def _is_expression(self, line: str, word: str, rest: str) -> bool:
-        """Return whether a line's first word is a value, not a subcommand: ``state = 3``, or ``state + 1`` if ``state`` is bound."""
+        """Return whether a line begins with a name, not with a subcommand.
+
+        Examples are ``state = 3``, and ``state + 1`` if ``state`` is bound.
+        """
         if rest.startswith("=") and not rest.startswith("=="):
             return True
         return bool(rest) and not rest.startswith("(") and word in self._notebook.names() and is_expression(line)
@@ -116,8 +122,8 @@ class LineMagics:
         if session.adapter is not None:
             self._notebook.run(dot_cell("schema", cell.name))
             return
-        cause = "the graph was a variable, or is unknown: %kw open VARIABLE --state DIR opens it"
-        notes = (f"the state was made with a graph; {cause}",) if session.state.history else ()
+        cause = "that was a variable or is unknown; open it with %kw open VARIABLE --state DIR"
+        notes = (f"the state was made with a graph {cause}",) if session.state.history else ()
         self._notebook.show_outcome(Outcome(summary="a session without a graph", notes=notes))
 
     def _close(self, line: str, cell: Cell) -> None:
@@ -165,7 +171,7 @@ class LineMagics:
         notebook, session = self._notebook, self._notebook.session()
         page = notebook.run_slow(lambda: render_state(session.state.as_json(), session.adapter), "report")
         if name is None:
-            # A separate page that contains no scripts and is not allowed to run scripts.
+            # The page is separate, contains no scripts, and is not allowed to run scripts.
             frame = f'<iframe sandbox srcdoc="{escape(page)}" style="width:100%;height:36em;border:1px solid #8884"></iframe>'
             notebook.show_picture(frame, "the report on the state; %kw report FILE writes it to a file")
             return
@@ -219,7 +225,7 @@ def wants_help(line: str) -> bool:
 
 
 def file_argument(line: str, subcommand: str) -> tuple[str | None, bool]:
-    """Return the file that a line names (None: no file), and whether the file may be overwritten. Raises ``Misused``."""
+    """Return the file named in a line (None: no file), and whether it may be overwritten. Raises ``Misused``."""
     words = words_of(line)
     names = [word for word in words if not word.startswith("-") or word == "-"]
     unknown = next((word for word in words if word not in names and word != "--force"), None)
@@ -240,13 +246,15 @@ def open_options(line: str) -> SessionOptions:
         flags = [flag for each in arguments for flag in each.option_strings]
         near = nearest(more[0].partition("=")[0], flags) if more[0].startswith("-") else None
         raise Misused(f"%kw open: unknown option {more[0]}", f"did you mean {near}?" if near is not None else _OPEN)
-    workspace = WorkspaceOptions(found.graph, found.state, found.chunks, force=found.force, raw=found.raw)
+    workspace = WorkspaceOptions(
+        found.graph, found.state, found.chunks, force=found.force, raw=found.raw, cache=not found.no_cache
+    )
     limits = Limits(found.max_calls, found.max_tokens, found.max_cost, found.price, cache=not found.no_cache)
     return SessionOptions(workspace=workspace, llm=found.llm, models=tuple(found.model), limits=limits)
 
 
 def open_flags() -> dict[str, bool]:
-    """Return the options of ``%kw open``: maps each option's name to whether the option takes a value."""
+    """Map the name of each option of ``%kw open`` to whether the option takes a value."""
     return {flag: each.nargs != 0 for each in _open_parser()[1] for flag in each.option_strings}
 
 

@@ -29,7 +29,7 @@ _PROGRESS = {"knotwork": "progress"}
 
 
 class Magics:
-    """The magics of one IPython shell. All of them use the same session."""
+    """The magics of one IPython shell. All magics use the same session."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
@@ -40,7 +40,7 @@ class Magics:
         self.notebook = NotebookSession(shell.user_ns, shell.user_ns_hidden, self._show, self._place, self._update)
         self.line_magics = LineMagics(self.notebook, lambda: f"kw{shell.execution_count}-{next(marks)}")
 
-    @no_var_expand  # $ and { belong to the languages
+    @no_var_expand  # the languages use $ and {
     def gasl(self, line: str, cell: str) -> None:
         """Run a cell of GASL commands."""
         self._cell(line, cell, "gasl")
@@ -69,7 +69,7 @@ class Magics:
             raise
         except Misused as error:
             raise self.notebook.stopped(misused(error.message, error.hint)) from None
-        except KeyboardInterrupt:  # during copying or display, when the work itself has ended
+        except KeyboardInterrupt:  # raised while results are copied or displayed, after the work itself has ended
             raise Stopped(CANCELLED) from None
         except Exception as error:  # the last resort, as in the session
             if level() >= _TRACEBACKS:
@@ -111,7 +111,7 @@ class Magics:
             handle.update(bundle, raw=True, metadata=_PROGRESS)
 
     def _clear_progress(self) -> None:
-        """Remove the progress line. Its presence depends on timing, and saved notebooks must be comparable."""
+        """Remove the progress line. The presence of a progress line depends on timing, and saved notebooks must be comparable."""
         slot, self._slot = self._slot, None
         if slot is not None:
             slot.update({}, raw=True)

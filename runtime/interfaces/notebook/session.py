@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from attrs import evolve
 
 from ....lang.diagnostic import printable, suggestion
+from ...api import process_traces as traces
 from ...api.data_flow import location_of, names_read, names_read_first
 from ...api.pieces import Piece
 from ...api.session import DisplaySettings, PieceQueue, Session
@@ -33,7 +34,7 @@ _POLL = 0.05
 class SessionThread:
     """One session and its event loop, from opening to closing. Call ``open`` first, and always call ``end``.
 
-    However the session ends, the lock on the state folder is released.
+    The lock on the state folder is released, however the session ends.
     """
 
     def __init__(self, options: SessionOptions) -> None:
@@ -54,14 +55,14 @@ class SessionThread:
         return self._loop.is_over
 
     def has_state_of(self, options: SessionOptions) -> bool:
-        """Return whether this session uses the state folder that ``options`` names."""
+        """Return whether this session uses the state folder in ``options``."""
         mine, other = self._options.workspace.state, options.workspace.state
         return isinstance(mine, str) and isinstance(other, str) and same_name(mine, other)
 
     def open(self, progress: Progress, after: "list[SessionThread]") -> list[str]:
         """Open the session once all sessions in ``after`` have ended. Return messages for the user.
 
-        Raises ``Cancelled``, ``Abandoned``, ``AdapterError``, ``LLMError``, ``StoreError`` and ``Misused``.
+        Raises ``Cancelled``, ``Abandoned``, ``AdapterError``, ``LLMError``, ``StoreError`` or ``Misused``.
         """
         notes: list[str] = []
 
@@ -71,7 +72,7 @@ class SessionThread:
                     raise OpeningCancelled
                 await asyncio.sleep(_POLL)
             callbacks = OpeningCallbacks(notes.append, cancelled=cancel.is_set)
-            # A future instead of a task: the thread can't be stopped, and ``end`` waits for the thread's result.
+            # This is a future, not a task, because the thread can't be stopped, and ``end`` waits for the thread's result.
             self._opening = asyncio.get_running_loop().run_in_executor(None, open_repl, self._options, callbacks)
             opened = await asyncio.shield(self._opening)
             if cancel.is_set():
@@ -80,15 +81,17 @@ class SessionThread:
 
         try:
             self._session = self.wait(open_in_loop, progress)
+            traces.subscribe(self._session.events)
         except OpeningCancelled:
             raise Cancelled from None
         return notes
 
     def wait(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], progress: Progress) -> T:
-        """Run the coroutine that ``begin`` creates, and show its progress. Raises ``Cancelled`` and ``Abandoned`` (see ``Loop.run``)."""
+        """Run the coroutine that ``begin`` creates, and show its progress. Raises ``Cancelled`` or ``Abandoned`` (see ``Loop.run``)."""
         events = None if self._session is None else self._session.events
         if events is not None:
             events.subscribe(progress)
+            events.stream_answers()
         try:
             return self._loop.run(begin, progress.tick, progress.note)
         finally:
@@ -119,8 +122,8 @@ _CANCELLED = Outcome("cancelled")
 class NotebookSession:
     """Runs cells in the session of a notebook.
 
-    ``names`` is the notebook's namespace; ``hidden`` are the shell's own names. ``show`` displays a bundle, which is an output in
-    several media types. ``place`` displays a bundle and returns a handle, with which ``update`` can replace the bundle.
+    ``names`` is the notebook's namespace; ``hidden`` contains the shell's own names. ``show`` displays a bundle, which is an output
+    in several media types. ``place`` displays a bundle and returns a handle, with which ``update`` can replace the bundle.
     """
 
     def __init__(
@@ -158,7 +161,7 @@ class NotebookSession:
         with count_signals(numbers=(signal.SIGINT,)):
             graph = options.workspace.graph
             variable = self._names.get(graph) if isinstance(graph, str) else None
-            if _is_graph(variable):  # replace the variable's name by the graph itself
+            if _is_graph(variable):  # replace the variable's name with the graph itself
                 options = evolve(options, workspace=evolve(options.workspace, graph=variable, name=graph))
             if self._thread is not None and self._thread.has_state_of(options):
                 self.close()  # the current session locks the folder
@@ -206,8 +209,8 @@ class NotebookSession:
     def run(self, cell: Cell) -> None:
         """Run a cell and display the outcome of each piece. If the cell has errors, nothing is run.
 
-        Raises ``Stopped`` at the first piece that does not complete. The old values of names that this piece and later pieces
-        should have bound are then removed, unless the cell itself reads them.
+        If a piece does not complete, ``Stopped`` is raised. The names that this piece and later pieces should have bound then
+        lose their old values, unless the cell itself reads these values.
         """
         found = self.check(cell)
         if not found.is_good:
@@ -224,10 +227,10 @@ class NotebookSession:
             if not outcome.is_complete and (has_run or outcome.status not in ("refused", "misused")):
                 names = stale_names(cell.pieces, left, before, session.values)
                 self._shared.drop(names, session.values)
-                if recorded == session.moments[-1:]:  # otherwise the session has recorded the moment
+                if recorded == session.moments[-1:]:  # otherwise the session has already recorded a point for undo
                     session.record(moment)
                 if names:
-                    notes.append(f"{', '.join(names)}: the value of an earlier run was removed")
+                    notes.append(f"{', '.join(names)}: the value from an earlier run was removed")
             has_run = True
             self.show_outcome(evolve(outcome, notes=(*outcome.notes, *notes)), location_of(piece, outcome.names))
 
@@ -298,13 +301,13 @@ class NotebookSession:
             raise self.stopped(_CANCELLED) from None
 
     def _wait(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], text: str) -> T:
-        """Run the coroutine that ``begin`` creates. Raises ``Cancelled``, and ``Stopped`` if the session was abandoned."""
+        """Run the coroutine that ``begin`` creates. Raises ``Cancelled``. Raises ``Stopped`` if the session was abandoned."""
         thread = self._open_thread()
         try:
             return thread.wait(begin, Progress(text, self._place, self._update))
         except Abandoned:
             self._abandon(thread)  # the hanging work keeps its thread, and the notebook starts a new session
-            raise Stopped("the session did not end and was abandoned; %kw open starts a new one") from None
+            raise Stopped("the session did not end and was abandoned; %kw open starts a new session") from None
 
     def _open_thread(self) -> SessionThread:
         if self._thread is None:

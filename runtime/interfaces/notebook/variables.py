@@ -1,6 +1,6 @@
-"""Shares names both ways: a cell's values become Python variables, and Python variables named in a cell become session values.
+"""Shares names in both directions: a cell's values become Python variables, and Python variables used in a cell become session values.
 
-Values are copied: changing a list in Python does not affect the session until a cell names the list again. A value with evidence
+Values are copied: changing a list in Python does not affect the session until a cell uses the list again. A value with evidence
 keeps its evidence until Python changes the value.
 """
 
@@ -14,14 +14,14 @@ from attrs import define, field, frozen
 
 from ...api.session_data import Value, Values
 
-# Copies Python values to JSON values, or says why a value can't be copied.
+# Copies Python values to JSON values, or explains why a value can't be copied.
 
 _SCALARS = (str, int, bool, type(None))
 _DEEPEST = 200
 
 
 class NotShared(Exception):
-    """Raised for a Python value that JSON can't represent. ``message`` describes the value, ``hint`` suggests what to do."""
+    """Raised for a Python value that JSON can't represent. ``message`` describes the value; ``hint`` suggests what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ def as_json(value: Any) -> Any:
 
 
 def _copied(value: Any, within: set[int]) -> Any:
-    """Return a copy. ``within`` has the ids of the containers around ``value``, to reject a container that contains itself."""
+    """Return a copy. ``within`` contains the ids of the containers around ``value``, to reject a container that contains itself."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, float):
@@ -66,7 +66,7 @@ def _container(value: Any, within: set[int]) -> Any:
     copy: Any
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise NotShared("an object with keys that are not texts")
+            raise NotShared("an object with keys that are not strings")
         copy = {str.__str__(key): _copied(item, within) for key, item in value.items()}
     else:
         copy = [_copied(item, within) for item in value]
@@ -80,8 +80,8 @@ _WAYS: Mapping[str, str] = {
     "DataFrame": "{0} = {0}.to_dict('records') converts it to rows", "Series": "{0} = {0}.tolist() converts it to a list",
     "set": "{0} = list({0}) converts it to a list", "frozenset": "{0} = list({0}) converts it to a list",
     "generator": "{0} = list({0}) converts it to a list", "Decimal": "{0} = float({0}) converts it to a number",
-    "Fraction": "{0} = float({0}) converts it to a number", "bytes": "{0} = {0}.decode() converts it to a text",
-    "datetime": "{0} = {0}.isoformat() converts it to a text", "date": "{0} = {0}.isoformat() converts it to a text",
+    "Fraction": "{0} = float({0}) converts it to a number", "bytes": "{0} = {0}.decode() converts it to a string",
+    "datetime": "{0} = {0}.isoformat() converts it to a string", "date": "{0} = {0}.isoformat() converts it to a string",
     "Graph": "%kw open {0} opens it", "DiGraph": "%kw open {0} opens it", "MultiGraph": "%kw open {0} opens it",
     "MultiDiGraph": "%kw open {0} opens it", "float": "use None for missing values",
 }  # fmt: skip
@@ -90,10 +90,10 @@ _WAYS: Mapping[str, str] = {
 
 @frozen
 class _SharedValue:
-    """The two values of a shared name: the session's ``value``, and the value that Python had under this name at that time.
+    """The two values of a shared name: the session's ``value``, and the value that the Python variable had when it was copied.
 
-    ``how`` is "taken" (copied from Python), "given" (copied to Python) or "apart" (not copied, because Python can't use the name or
-    has another value under this name). ``before`` is the Python value that the copied value replaced.
+    ``how`` is "taken" (copied from Python), "given" (copied to Python) or "apart" (not copied, because Python can't use the
+    name or already uses it for another value). ``before`` is the Python value that the copied value replaced.
     """
 
     value: Value
@@ -149,7 +149,7 @@ class SharedVariables:
             reason = error.message
         except Exception as error:  # a custom class may raise anything
             reason = f"an object that can't be read ({type(error).__name__}: {error})"
-        way = _WAYS.get(type(held).__name__, "only texts, numbers, lists and objects can be shared")
+        way = _WAYS.get(type(held).__name__, "only strings, numbers, lists and objects can be shared")
         raise NotShared(f"the notebook's {name} can't be shared: it is {reason}", way.format(name))
 
     def give(self, values: Values) -> list[str]:
@@ -164,7 +164,7 @@ class SharedVariables:
                 continue
             if fault := self._name_fault(name, held):
                 self._shared_values[name] = _SharedValue(value, self.names.get(name), "apart")
-                remarks.append(f"{fault}; NAME = %kw value {name} gives its value")
+                remarks.append(f"{fault}; use NAME = %kw value {name} to get its value")
                 continue
             before = self.names.get(name, _NOTHING)
             if held is not None and held.how == "given" and held.python is before:
@@ -176,7 +176,7 @@ class SharedVariables:
         return remarks
 
     def drop(self, names: Iterable[str], values: Values) -> None:
-        """Remove values from the session and from Python. Python values that they replaced are not restored."""
+        """Remove values from the session and from Python. Python values that were replaced by the session's values are not restored."""
         for name in names:
             values.context.forget(name)
             held = self._shared_values.pop(name, None)
@@ -207,15 +207,15 @@ class SharedVariables:
     def _name_fault(self, name: str, held: _SharedValue | None) -> str:
         """Return why a session value can't be copied to the Python variable ``name``; "" if it can."""
         if not name.isidentifier() or keyword.iskeyword(name):
-            return f"{name} is not a valid name in Python"
+            return f"{name} is not a valid Python name"
         if name.startswith("_") or hasattr(builtins, name) or self._is_hidden(name):
-            return f"{name} is a name of {'the shell' if self._is_hidden(name) else 'Python'} itself"
+            return f"{name} is a name that {'the shell' if self._is_hidden(name) else 'Python'} uses itself"
         if name not in self.names or (held is not None and held.how == "given" and held.python is self.names[name]):
             return ""
         try:
             self.copied(name)
         except NotShared:
-            return f"{name} has another value in the notebook, which is not replaced"
+            return f"{name} has a different value in the notebook, which is not replaced"
         return ""
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from attrs import field, frozen
 
+from ...api.clients import check_prices, default_spec
 from ...api.session import DisplaySettings, Mode, Session, open_session
 from ...api.session_data import Ledger
 from ...api.workspace import OpeningCallbacks, WorkspaceOptions
-from ...errors import Misused
 from ..options import Limits, in_words_of_options, named_specs, price_of
 from .dot_commands import run_dot
 
@@ -23,7 +23,7 @@ __all__ = ["SessionOptions", "open_repl"]
 class SessionOptions:
     """Session options as the user wrote them.
 
-    ``llm`` is the model's spec (None: the default model, opened on first use). ``models`` are texts of the form NAME=SPEC.
+    ``llm`` is the model's spec (None: the default model, opened on first use). ``models`` are strings of the form NAME=SPEC.
     """
 
     workspace: WorkspaceOptions = field(factory=WorkspaceOptions)
@@ -37,15 +37,15 @@ class SessionOptions:
 def open_repl(options: SessionOptions, callbacks: OpeningCallbacks) -> Session:
     """Open a session with dot commands.
 
-    Raises ``AdapterError``, ``StoreError``, ``NotConfigured``, ``OpeningCancelled`` and ``Misused``.
+    Raises ``AdapterError``, ``StoreError``, ``NotConfigured``, ``OpeningCancelled`` or ``Misused``.
     """
     limits = options.limits
     price, named = price_of(limits.price), named_specs(options.models)
     if limits.max_cost is not None and price is None:
-        raise Misused("--max-cost needs the model's price", "--price IN/OUT, dollars for a million tokens in and out")
+        check_prices([options.llm or default_spec(needed=False), *named.values()])
     with in_words_of_options(options.workspace):
         return open_session(
             options.workspace, options.llm, named, ledger=Ledger(limits.max_calls, limits.max_tokens, limits.max_cost),
-            price=price, use_cache=limits.cache, callbacks=callbacks, input=options.input,
+            price=price, cache=limits.cache, callbacks=callbacks, input=options.input,
             settings=DisplaySettings(options.mode), dot_commands=run_dot,
         )  # fmt: skip

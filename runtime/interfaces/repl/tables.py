@@ -11,15 +11,15 @@ from attrs import evolve, frozen
 from rich.cells import cell_len, set_cell_size
 
 from ....lang.diagnostic import printable
-from ...api.figures import cell, csv_line
-from ...api.session_data import Page, Table
+from ...api.figures import Table, cell, csv_line, table_of
+from ...api.session_data import Page
 from ...results import plain
 
 # The layout of a table: column widths, hidden columns, and its lines.
 
 
 _SAMPLE = 1_000
-"""Number of first rows that determine the column widths of a long table; about as many later rows are sampled."""
+"""The column widths of a long table are computed from this many first rows, and from about as many of the later rows."""
 _CELL = 60
 """Maximum width of a column while other columns need space."""
 _LEAST = 6
@@ -102,7 +102,7 @@ def _text_of(value: Any) -> str:
 
 
 def _json_start(value: Any, most: int) -> str:
-    """Return the beginning of the value's JSON, at least ``most`` characters if there are that many.
+    """Return the beginning of the value's JSON: at least ``most`` characters, or the complete JSON if it is shorter.
 
     The rest is not generated, because a list in a cell may have a million entries.
     """
@@ -134,7 +134,10 @@ def _fold_line(line: str, width: int) -> Iterator[str]:
 
 
 def _line_end(line: str, at: int, width: int) -> int:
-    """Return the end of the longest part that begins at ``at`` and fits into ``width`` cells; at least one character."""
+    """Return the end of the longest part that begins at ``at`` and fits into ``width`` cells.
+
+    The part has at least one character.
+    """
     if line[at : at + width + 1].isascii():
         return min(at + max(width, 1), len(line))
     available = width
@@ -151,10 +154,10 @@ def _line_end(line: str, at: int, width: int) -> int:
 
 
 def layout(table: Table, width: int | None) -> Grid:
-    """Return the layout of a table fitted to ``width`` terminal cells; if ``width`` is None, to the values.
+    """Return the layout of a table, fitted to ``width`` terminal cells, or to the values if ``width`` is None.
 
-    Columns that do not fit are narrowed, starting with the widest. If the columns still don't fit, the last columns are hidden,
-    columns in ``table.wide`` only after all others. The first column is never hidden.
+    Columns that do not fit are narrowed, starting with the widest. If the columns still don't fit, columns are hidden,
+    beginning with the last; those in ``table.wide`` are hidden after all others. The first column is never hidden.
     """
     rows = table.rows if width is None else _sample_rows(table.rows)
     most = 10_000 if width is None else _CELL * 4
@@ -218,9 +221,9 @@ Form = Literal["table", "json", "csv", "md"]
 
 @frozen
 class Lines:
-    """A value as lines of text: header lines (``head``), and ``count`` parts, which are rows or lines.
+    """A value as lines of text: the header lines (``head``), followed by a number of rows or lines (``count``), called parts.
 
-    ``part`` creates the lines of a part on demand. ``noun`` says what the parts are. ``left_out`` are the hidden columns.
+    ``part`` creates the lines of a part on demand. ``noun`` is the kind of the parts. ``left_out`` lists the hidden columns.
     """
 
     head: tuple[str, ...]
@@ -260,52 +263,6 @@ def value_lines(value: Any, form: Form, width: int | None, *, safe: bool) -> Lin
     return Lines(
         tuple(_safe(head[0], safe)) + head[1:], len(rows.rows), lambda n: _safe(_md_line(rows.rows[n]), safe), "row"
     )
-
-
-def table_of(value: Any) -> Table | None:
-    """Return a value as a table if it is a table, a non-empty list or a non-empty object; otherwise None."""
-    if isinstance(value, Table):
-        return value
-    if isinstance(value, list) and value:
-        if isinstance(value[0], dict) and all(isinstance(item, dict) for item in value):
-            columns = tuple(dict.fromkeys(str(key) for item in value for key in item))
-            return Table(columns, _Rows(value, columns), frozenset(columns[:1]))
-        return Table(("#", "value"), _Numbered(value), folds=True)
-    if isinstance(value, dict) and value:
-        return Table(("key", "value"), [[key, entry] for key, entry in value.items()], folds=True)
-    return None
-
-
-class _Rows(Sequence[Sequence[Any]]):
-    """A list of objects as table rows, which are created on demand."""
-
-    def __init__(self, items: Sequence[dict[str, Any]], columns: tuple[str, ...]) -> None:
-        self._items = items
-        self._columns = columns
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [[item.get(column) for column in self._columns] for item in self._items[index]]
-        item = self._items[index]
-        return [item.get(column) for column in self._columns]
-
-
-class _Numbered(Sequence[Sequence[Any]]):
-    """The items of a list as numbered table rows, which are created on demand."""
-
-    def __init__(self, items: Sequence[Any]) -> None:
-        self._items = items
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [[number, self._items[number]] for number in range(*index.indices(len(self._items)))]
-        return [index, self._items[index]]
 
 
 def _plain_numbers(table: Table) -> Table:

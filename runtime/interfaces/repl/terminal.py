@@ -68,7 +68,7 @@ def bindings() -> KeyBindings:
 
     @keys.add("tab", filter=~has_completions & ~Condition(_at_indent))
     def _(event: KeyPressEvent) -> None:
-        # Synchronous, unlike prompt_toolkit's own completion: there, the next keystrokes would arrive before the completion.
+        # Synchronous, unlike prompt_toolkit's own completion, where the next keystrokes could arrive before the completion.
         buffer = event.current_buffer
         found = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
         # Completions that continue the word take precedence over those that only contain it.
@@ -89,7 +89,7 @@ def _typed(document: Document, completion: Completion) -> str:
 
 
 def _at_indent() -> bool:
-    """Return whether only blanks precede the cursor in a line other than the first. At such a position, Tab indents."""
+    """Return whether only spaces precede the cursor in a line other than the first. At such a position, Tab indents."""
     document = get_app().current_buffer.document
     return document.cursor_position_row > 0 and not document.current_line_before_cursor.strip()
 
@@ -186,11 +186,11 @@ _ONE_WORD = re.compile(r"\s*[A-Za-z_]*\Z")
 _DETAIL = 60
 
 Fix = Callable[[], str]
-"""Returns the text that fixes the latest error, "" if there is none."""
+"""Returns the text that fixes the latest error; "" if no fix is known."""
 
 
 class PromptCompleter(Completer):
-    """Completes the text before the cursor. ``schema`` returns the graph's schema, None until it is available."""
+    """Completes the text before the cursor. ``schema`` returns the graph's schema, or None until it is available."""
 
     def __init__(self, session: Session, fix: Fix, schema: Callable[[], Schema | None]) -> None:
         self._session = session
@@ -233,7 +233,7 @@ class PromptCompleter(Completer):
         yield from found
 
     def _language_completions(self, document: Document) -> Iterator[Completion]:
-        """Yield the language service's completions. For a single word, these include both commands and expressions."""
+        """Yield the language service's completions. For a single word, both commands and expressions are completed."""
         text, at = document.text, document.cursor_position
         piece, start = piece_at(text, at)
         body, offset = piece.text, at - start
@@ -326,7 +326,7 @@ def make_prompt(
 
 
 def _continued(width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
-    # Where the terminal only wraps a long line, no new line of the text begins.
+    # No dots are shown where the terminal wraps a long line, because no new line of the text begins there.
     return [("class:hint", ("" if wrap_count else "...").rjust(max(width - 1, 3)) + " ")]
 
 
@@ -399,7 +399,7 @@ async def paged(
     """Print ``lines`` one page at a time. Return the number of parts (rows or lines) that were printed.
 
     ``height`` returns the terminal's height, which may change. Printing also ends when ``stopped`` returns True. Lines that fit on
-    one page are printed without a question. ``ask`` asks the user how to continue after a page.
+    one page are printed without asking. ``ask`` asks the user how to continue after a page.
     """
     for line in lines.head:
         say(line)

@@ -11,7 +11,7 @@ from ..http.problems import OUT_OF_TIME, OVER_BUDGET, Problem
 from .history import Row, StoredRun
 
 _EXCERPT = 200
-"""Maximum characters of an instruction in a list of runs."""
+"""Maximum number of characters of an instruction in a list of runs."""
 
 
 def answer_request_of(request: "GenerateAnswerRequest") -> AnswerRequest:
@@ -57,7 +57,7 @@ def with_result(row: Row, answered: Answered, event: int) -> Row:
 
 
 def first_event(row: Row) -> dict[str, Any]:
-    """Return the first event of a run, which has the data that does not change during the run."""
+    """Return the first event of a run, which contains the data that does not change during the run."""
     return {
         "event": "run", "run": row.id, "created": _iso(row.created), "model": row.model, "instruct": _excerpt(row.instruct),
         "iter_max": row.iter_max, "score_threshold": row.score_threshold,
@@ -148,9 +148,9 @@ def last_event(run: StoredRun) -> tuple[str, dict[str, Any] | Problem]:
 CHECKS = 20
 """Maximum number of checks in a request."""
 CHECK = 10_000
-"""Maximum characters of a check."""
+"""Maximum number of characters of a check."""
 ALL_CHECKS = 20_000
-"""Maximum characters of all checks together: compiling hostile patterns of this size takes a tenth of a second."""
+"""Maximum number of characters of all checks together. Compiling hostile patterns of this size takes a tenth of a second."""
 
 REQUEST: dict[str, Any] = {
     "instruct": "Explain quantum computing",
@@ -188,7 +188,7 @@ _ITERATION: dict[str, Any] = {
 }
 
 RUN = "019a5c1e7d3b4f0a9c2e61d85b7f3a10"
-"""A run's id, for examples."""
+"""The id of a run, used in examples."""
 
 RESPONSE: dict[str, Any] = {
     "final_answer": "Quantum computing is like...",
@@ -217,7 +217,7 @@ _ABOUT: dict[str, Any] = {
 
 def _short(checks: list[str]) -> list[str]:
     if sum(map(len, checks)) > ALL_CHECKS:
-        raise ValueError(f"they are too long: at most {ALL_CHECKS:,} characters together")
+        raise ValueError(f"the checks are too long: at most {ALL_CHECKS:,} characters in total")
     return checks
 
 
@@ -240,7 +240,7 @@ class GenerateAnswerRequest(BaseModel):
     model: str | None = Field(
         default="gpt-4o",
         max_length=200,
-        description="LLM model to use: one of those that `GET /lab/about` lists. null and the default mean the server's default model",
+        description="LLM model to use: a name listed by `GET /lab/about`. null and the default mean the server's default model",
     )
     attempts: int = Field(
         default=1,
@@ -252,14 +252,14 @@ class GenerateAnswerRequest(BaseModel):
         default=1,
         ge=0,
         le=JUDGES,
-        description="Number of judges of each candidate; the median of their scores counts. 0: only the checks decide",
+        description="Number of judges per candidate; the median of their scores counts. 0: only the checks decide",
     )
     checks: Annotated[list[Annotated[str, Field(max_length=CHECK)]], AfterValidator(_short)] = Field(
         default=[],
         max_length=CHECKS,
-        description=f"Checks of an answer without a model, together at most {ALL_CHECKS:,} characters: `regex:PATTERN`, "
+        description=f"Checks that need no model, at most {ALL_CHECKS:,} characters in total: `regex:PATTERN`, "
         "`not-regex:PATTERN`, `contains:TEXT`, "
-        "`words:MIN..MAX`, `length:MIN..MAX`, `lines:MIN..MAX`, `paragraphs:N`, `json`, `schema:{...}`",
+        "`words:MIN..MAX`, `length:MIN..MAX`, `lines:MIN..MAX`, `paragraphs:N`, `json`, `schema:{...}`, `expr:EXPRESSION`",
     )
     template: str = Field(default="default", max_length=200, description="The name of a prompt template")
 
@@ -328,7 +328,7 @@ class RunMetadata(_ExtensibleResponse):
     run: str = Field(description="The run's id")
     model: str = Field(description="The name of the model that answered")
     requested_model: str | None = Field(
-        default=None, description="The requested model, if another one answered; a warning reports this, too"
+        default=None, description="The requested model, if another model answered; also reported as a warning"
     )
     status: Literal["running", "accepted", "best", "failed", "interrupted"] = Field(
         description="accepted: an answer reached the threshold; best: no answer reached it, and the best one is final; failed: no answer "
@@ -337,7 +337,7 @@ class RunMetadata(_ExtensibleResponse):
     stopped: Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"] = Field(
         description="The reason why the run stopped before its last iteration; empty if it did not"
     )
-    reason: str = Field(default="", description="The reason why no answer was accepted, in words")
+    reason: str = Field(default="", description="The reason why no answer was accepted, as text")
     best_iteration: int | None = Field(default=None, description="The number of the iteration with the final answer")
     usage: UsageData
     cost: float | None = Field(default=None, description="US dollars; null if unknown")
@@ -359,7 +359,7 @@ class GenerateAnswerResponse(BaseModel):
 
 
 class RunResult(GenerateAnswerResponse):
-    """The results of a run so far; without a final answer until one is evaluated."""
+    """The results of a run so far; `final_answer` is null until an answer is evaluated."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [RESPONSE]})
 
@@ -378,7 +378,7 @@ class RunSummary(BaseModel):
     stopped: Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"]
     model: str
     instruct: str = Field(description="The instruction, truncated to 200 characters")
-    score: float | None = Field(description="The score of the best answer so far; null if none is evaluated")
+    score: float | None = Field(description="The score of the best answer so far; null if no answer was evaluated")
     score_threshold: float
     iterations: int = Field(description="Number of finished iterations")
     iter_max: int
@@ -428,5 +428,5 @@ class About(BaseModel):
     needs_key: bool = Field(description="Whether requests need `Authorization: Bearer KEY`")
     templates: list[str] = Field(description="Allowed values of `template` in a request")
     bounds: dict[str, Bound] = Field(description="The bounds and defaults of numeric parameters")
-    runs: int = Field(description="Maximum number of parallel runs: of a key, or in total if no key is needed")
-    seconds: float = Field(description="Time limit of a run in seconds")
+    runs: int = Field(description="Maximum number of parallel runs: per key, or in total if no key is required")
+    seconds: float = Field(description="Time limit per run in seconds")

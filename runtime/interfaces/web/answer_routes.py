@@ -22,7 +22,7 @@ from .answer_responses import (
     detail,
     summary,
 )
-from .event_stream import EventResponse, live_chunks, stored_chunks
+from .event_stream import EventResponse, followed_chunks, live_chunks, stored_chunks
 from .live_runs import Runs
 from .web_models import Context, ParsedBodyRoute, RequestOwner, ServerContext
 
@@ -54,7 +54,7 @@ def about_of(parts: ServerContext, templates: Mapping[str, Template]) -> About:
 
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
-MISSING: dict[str, Any] = {"description": "The key has no run with this id", "content": _PROBLEM}
+MISSING: dict[str, Any] = {"description": "This API key has no run with this id", "content": _PROBLEM}
 FAILED: dict[str, Any] = {
     "description": "The run has no answer; `type` is the reason (no-answer, over-budget, out-of-time, run-cancelled, "
     "model-unusable, interrupted), `run` the id, `iterations` the finished iterations",
@@ -106,7 +106,7 @@ LastEvent = Annotated[
     str | None,
     Header(
         alias="Last-Event-ID",
-        description="The number of the last event that the client has; later events are sent. Omitted or 0: all events",
+        description="The number of the last event that the client received; later events are sent. Omitted or 0: all events",
         pattern="^[0-9]{0,15}$",
     ),
 ]
@@ -120,7 +120,7 @@ LastEvent = Annotated[
 )
 async def generate_answer(asked: GenerateAnswerRequest, who: RequestOwner, runs: TheRuns) -> Response:
     """Generate an answer, evaluate it, and give the evaluation to the model as feedback, until the score reaches the threshold or all
-    iterations are used. The response has the best answer and is sent when the run has ended.
+    iterations are used. The response contains the best answer and is sent when the run has ended.
 
     If the client disconnects, the run continues, and `GET /lab/runs` lists the run.
     """
@@ -131,7 +131,7 @@ async def generate_answer(asked: GenerateAnswerRequest, who: RequestOwner, runs:
 @router.post(
     "/generate-answer/stream",
     summary="Answer an instruction, with a stream of events",
-    response_class=StreamingResponse,  # the endpoint itself returns the events: FastAPI has no stream that can be followed again
+    response_class=StreamingResponse,  # the endpoint returns the events itself, because FastAPI has no stream that can be followed again
     responses={200: LOCATED | STREAMED},
 )
 async def stream_answer(asked: GenerateAnswerRequest, who: RequestOwner, runs: TheRuns) -> Response:
@@ -167,7 +167,7 @@ async def get_run(id: RunId, who: RequestOwner, runs: TheRuns) -> Response:
 @router.get(
     "/runs/{id}/events",
     summary="Follow a run",
-    response_class=StreamingResponse,  # the endpoint itself returns the events: FastAPI has no stream that can be followed again
+    response_class=StreamingResponse,  # the endpoint returns the events itself, because FastAPI has no stream that can be followed again
     responses={
         200: STREAMED,
         204: {"description": "The run has ended, and the client has its last event"},
@@ -176,16 +176,18 @@ async def get_run(id: RunId, who: RequestOwner, runs: TheRuns) -> Response:
 )
 async def follow_run(id: RunId, who: RequestOwner, runs: TheRuns, last: LastEvent = None) -> Response:
     """Send the events of the run, from the beginning or after `Last-Event-ID`, and then new events as they happen. For a finished run,
-    only the events for the beginning, the iterations and the end are sent. A client that is too slow to receive all events gets an event
-    `gap` with the numbers of the missing events.
+    and for a run that is active at another server with the same history, only the events for the beginning, the iterations and the end
+    are sent. A client that is too slow to receive all events gets an event `gap` with the numbers of the missing events.
     """
     number = int(last or 0)
     live = runs.live(who, id)
     if live is not None:
         return EventResponse(live_chunks(live.stream, number))
     kept = await runs.get(who, id)
+    if kept.row.is_elsewhere:
+        return EventResponse(followed_chunks(runs.history, kept, number))
     if kept.row.status != "interrupted" and number >= kept.row.last_event:
-        return Response(status_code=204)  # otherwise an EventSource would reconnect for ever
+        return Response(status_code=204)  # otherwise an EventSource would reconnect forever
     return EventResponse(stored_chunks(kept, number))
 
 
@@ -206,7 +208,7 @@ async def delete_run(id: RunId, who: RequestOwner, runs: TheRuns) -> Response:
 
 @router.get("/about", summary="Describe the server")
 async def about(parts: Context, who: RequestOwner, runs: TheRuns) -> About:
-    """Return the models, the templates, the bounds of parameters, and the limits of the server; a form needs these data."""
+    """Return the models, the templates, the bounds of parameters, and the limits of the server. Forms for requests need this data."""
     return about_of(parts, runs.templates)
 
 

@@ -21,6 +21,7 @@ from ..http.middleware import LOG, middleware_layers
 from ..http.problems import MEDIA_TYPE
 from ..http.server import LAST, Server, listening_socket, url_of, uvicorn_config
 from .answer_routes import router as answers
+from .evaluations import router as evaluations
 from .lab import router as lab
 from .live_runs import Runs
 from .problem_responses import add_handlers
@@ -31,7 +32,10 @@ from .web_models import Context, ServerContext, ServerSettings
 
 
 class Heads:
-    """Middleware that serves HEAD with the route for GET. After the head is sent, the route is told that the client disconnected."""
+    """Middleware that answers a HEAD request with the route for GET.
+
+    After the head is sent, the route receives a disconnect message.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -90,13 +94,13 @@ async def root() -> RedirectResponse:
 # The OpenAPI document: title, version, the key, and the problems that all operations have in common.
 
 _ABOUT = """\
-Iterative answers (generate, evaluate, feed back, until an answer is good enough) and prompt scripts.
+Iterative answers (generate, evaluate and improve until an answer is good enough) and prompt scripts.
 
 Errors are problem documents (RFC 9457). `type` is `urn:knotwork:problem:NAME` and stays the same for all errors of one kind."""
 
 _PROBLEM: dict[str, Any] = {
     "type": "object",
-    "description": "A problem document (RFC 9457). Some have more members.",
+    "description": "A problem document (RFC 9457). Some problems have additional members.",
     "properties": {
         "type": {"type": "string", "examples": ["urn:knotwork:problem:invalid-request"]},
         "title": {"type": "string"},
@@ -104,7 +108,7 @@ _PROBLEM: dict[str, Any] = {
         "detail": {"type": "string"},
         "errors": {
             "type": "array",
-            "description": "What is wrong with the request, each with the JSON pointer of its place.",
+            "description": "The faults in the request, each with the JSON pointer of its location.",
             "items": {
                 "type": "object",
                 "properties": {"pointer": {"type": "string"}, "message": {"type": "string"}},
@@ -117,13 +121,13 @@ _PROBLEM: dict[str, Any] = {
 
 _COMMON = {
     "401": "The key is missing or unknown",
-    "403": "The request came under a foreign name, or from a page of another site",
-    "429": "The key asks too often, or has too many runs under way; Retry-After says when to ask again",
+    "403": "The host name is not accepted, or the request came from a page of another site",
+    "429": "The key sends too many requests or has too many active runs; Retry-After is the number of seconds to wait",
     "503": "The server is full or shutting down, or can't read its keys",
 }
 _WITH_BODY = {
     "400": "The body is not JSON",
-    "408": "The body took too long to come",
+    "408": "The body did not arrive in time",
     "413": "The body is too large",
     "415": "The body is not sent as application/json",
 }
@@ -165,7 +169,10 @@ def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
-    """Return the application for ``settings``. Entering its lifespan opens the models and the history, and may raise ``NotConfigured``."""
+    """Return the application for ``settings``.
+
+    Entering the application's lifespan opens the models and the history, and may raise ``NotConfigured``.
+    """
     keys, gate = Keys(settings.keys), Admission(settings.limits)
 
     @asynccontextmanager
@@ -185,7 +192,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan, middleware=_middleware(settings, keys, gate)
     )  # fmt: skip
     add_handlers(app)
-    for router in (answers, scripts, lab, health_router):
+    for router in (answers, scripts, evaluations, lab, health_router):
         app.include_router(router)
     describe(app)
     return app
@@ -217,8 +224,8 @@ _IDLE = 30
 def serve(settings: ServerSettings, ready: Callable[[str], None]) -> bool:
     """Serve until a signal arrives; ``ready`` is called with the URL when the server accepts requests.
 
-    Returns False if a second signal cut the shutdown short. Raises ``PortUnavailable``, ``NotConfigured`` and the errors that
-    ``Runs.open`` raises.
+    Returns False if a second signal cut the shutdown short. Raises ``PortUnavailable``, ``NotConfigured`` or the errors of
+    ``Runs.open``.
     """
     with listening_socket(settings.host, settings.port) as made:
         return asyncio.run(_serve(settings, made, lambda: ready(url_of(made))))
@@ -247,8 +254,8 @@ class _Ending:
         if self._under_way is None:
             gate.close()
             if gate.runs:
-                many = f"{gate.runs} run{'' if gate.runs == 1 else 's'} under way"
-                LOG.warning("stopping; %s, %g s to finish; again cancels at once", many, self._grace)
+                many = f"{gate.runs} run{'' if gate.runs == 1 else 's'} in progress"
+                LOG.warning("stopping; %s, %g s to finish; a second signal cancels at once", many, self._grace)
             self._under_way = asyncio.ensure_future(self._end(server))
         else:
             server.force_exit = True

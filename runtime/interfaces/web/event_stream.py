@@ -1,7 +1,7 @@
 """The events of an active run: numbered, bounded, and readable by any number of followers, each at its own pace.
 
-Followers share one log, and each follower stores only the number of an event, so a slow follower needs no memory. If a follower needs
-events that the log has dropped, it gets a "gap" event with the missing numbers; the history has the iterations and the end.
+Followers share one log, and each follower stores only the number of an event, so a slow follower needs no additional memory. If a follower
+needs events that the log has dropped, it gets a "gap" event with the missing numbers; the history contains the iterations and the end.
 """
 
 import asyncio
@@ -16,19 +16,19 @@ from starlette.types import Receive, Scope, Send
 from ...events import CallFinished, CallStarted, Event, as_json
 from ..http.problems import Problem, json_bytes
 from .answer_responses import first_event, last_event
-from .history import StoredRun
+from .history import FollowsEnded, HistoryError, RunHistory, StoredRun, with_final_status
 
 _MOST = 4096
 """Maximum number of stored events of an active run."""
 _LARGEST = 8 << 20
 """Maximum total size in bytes of the stored events of an active run."""
 _LEFT_OUT = {CallStarted.name: "prompt", CallFinished.name: "text"}
-"""Long fields that are omitted: a prompt follows from the request and the feedback, and answers are in ``candidate.written``."""
+"""Long fields that are omitted: prompts can be derived from the request and the feedback; answers are in ``candidate.written``."""
 
 
 @frozen
 class StreamEvent:
-    """An event to send: its number in the run (from 1), its name, its JSON."""
+    """An event to send: its number in the run (from 1), its name, and its JSON."""
 
     id: int
     name: str
@@ -37,7 +37,10 @@ class StreamEvent:
 
 @define(eq=False)
 class Stream:
-    """The events of one run. ``began`` is the start by ``time.perf_counter``; events have seconds since then. For one event loop only."""
+    """The events of one run, for one event loop only.
+
+    Times in events are relative to ``began``, a value of ``time.perf_counter``.
+    """
 
     began: float
     last: int = 0
@@ -48,7 +51,7 @@ class Stream:
     _changed: asyncio.Event = field(factory=asyncio.Event)
 
     def emit(self, event: Event) -> None:
-        """Add an event from the runtime. This method is meant to be used as a subscriber."""
+        """Add an event from the runtime. Use this method as a subscriber."""
         data = as_json(event)
         data.pop(_LEFT_OUT.get(event.name, ""), None)
         self.append(event.name, data | {"at": round(event.at - self.began, 3)})
@@ -69,7 +72,10 @@ class Stream:
         self._wake()
 
     def thin(self) -> None:
-        """Drop all events except the last one: the run has ended, and followers that have not read the events yet are too slow."""
+        """Drop all events except the last one.
+
+        Called after the end of the run, when only very slow followers still need the dropped events.
+        """
         while len(self._kept) > 1:
             self._forget()
 
@@ -112,12 +118,15 @@ class Stream:
         self._changed = asyncio.Event()
 
 
-# Server-sent events of a run: from the stream while the run is active, from the history afterwards.
+# Server-sent events of a run: from the stream while the run is active, from the history afterwards, or while another server has it active.
 # ``id`` is the number of the event in its run, from 1, and never changes. After a lost connection, a client sends the last id that it
 # received in ``Last-Event-ID`` and gets the later events.
 
 HEARTBEAT = 15.0
 """Seconds without an event after which a comment is sent, because proxies close idle connections."""
+
+_RETRY = 1.0
+"""Seconds to wait before the history of a followed run is read again if it could not be read, or has not changed."""
 
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # makes a proxy forward each event at once
 _CHUNK = 1 << 16
@@ -149,14 +158,59 @@ async def live_chunks(stream: Stream, last: int = 0, heartbeat: float = HEARTBEA
 
 async def stored_chunks(run: StoredRun, last: int = 0) -> AsyncGenerator[bytes]:
     """Yield the events after number ``last`` of a finished run, in wire format, from the history."""
-    for chunk in _chunks([event for event in _events(run, last) if event.id > last]):
+    for chunk in _chunks(_events(run, last)):
         yield chunk
 
 
-def _events(run: StoredRun, last: int) -> list[StreamEvent]:
-    """Return the events for the beginning, the iterations and the end of the run.
+async def followed_chunks(
+    history: RunHistory, run: StoredRun, last: int = 0, heartbeat: float = HEARTBEAT
+) -> AsyncGenerator[bytes]:
+    """Yield the events after number ``last`` of a run that another server has active, in wire format, until the run ends.
 
-    An interrupted run may have sent more events than were saved, so the number of its end is higher than ``last``.
+    The history contains the beginning, the iterations and the end of the run, under the numbers that the other server sends. While
+    the history can't be read, only comments are sent. If the run is deleted, the last event is "problem". If this server stops, the
+    stream ends without a last event, so that the client follows the run at another server.
+    """
+    row = run.row
+    while True:
+        events = _events(run, last)
+        for chunk in _chunks(events):
+            yield chunk
+        if not run.row.is_elsewhere:
+            return
+        last = events[-1].id if events else last
+        known = (run.row.status, run.row.last_event)
+        try:
+            while not await history.changed(row.id, known, heartbeat):
+                yield KEEPALIVE_COMMENT
+        except FollowsEnded:
+            return
+        found = await _found(history, run)
+        if found is None:
+            gone = Problem("no-such-run", 404, "Unknown run", "it was deleted", run=row.id)
+            for chunk in _chunks([StreamEvent(last + 1, "problem", json_bytes(gone.as_json()))]):
+                yield chunk
+            return
+        if found.row == run.row:
+            yield KEEPALIVE_COMMENT
+            await asyncio.sleep(_RETRY)
+        run = found
+
+
+async def _found(history: RunHistory, run: StoredRun) -> StoredRun | None:
+    """Return the current state of ``run``, or ``run`` itself if the history can't be read now; None if the run was deleted."""
+    try:
+        found = await history.find(run.row.owner, run.row.id)
+    except HistoryError:
+        return run
+    return None if found is None else with_final_status(found)
+
+
+def _events(run: StoredRun, last: int) -> list[StreamEvent]:
+    """Return the events after number ``last`` for the beginning, the iterations and the end of the run.
+
+    An interrupted run may have sent more events than were saved. Its end event therefore gets a number above ``last``, the
+    number of the last event that the client has.
     """
     row = run.row
     events = [StreamEvent(1, "run", json_bytes(first_event(row)))]
@@ -172,12 +226,13 @@ def _events(run: StoredRun, last: int) -> list[StreamEvent]:
             "seconds": part.body["seconds"], "error": "" if error is None else error["message"], "result": part.body,
         }  # fmt: skip
         events.append(StreamEvent(part.event, "iteration.finished", json_bytes(finished)))
-    name, end = last_event(run)
-    number = max(row.last_event, events[-1].id + 1)
-    if row.status == "interrupted":
-        number = max(number, last + 1)
-    events.append(StreamEvent(number, name, json_bytes(end.as_json() if isinstance(end, Problem) else end)))
-    return events
+    if not row.is_elsewhere:
+        name, end = last_event(run)
+        number = max(row.last_event, events[-1].id + 1)
+        if row.status == "interrupted":
+            number = max(number, last + 1)
+        events.append(StreamEvent(number, name, json_bytes(end.as_json() if isinstance(end, Problem) else end)))
+    return [event for event in events if event.id > last]
 
 
 def _chunks(batch: Sequence[StreamEvent]) -> list[bytes]:

@@ -1,37 +1,29 @@
-"""The server's history of runs: a SQLite file, written and read by one thread.
+"""The history of runs: its data, and the interface of its two implementations, in SQLite and in PostgreSQL.
 
-The row of a run is committed before the first call; each iteration and the end are committed before they are reported. If a run has no
-end when the file is opened, it was interrupted; its finished iterations remain. Every query names an owner, so that no client sees the
-runs of another client.
+The row of a run is committed before the first call; each iteration and the end are committed before they are reported. If the
+server of a run stopped before the run's end, the run counts as interrupted; its finished iterations remain. Every query
+specifies an owner, so that no client sees the runs of another client.
 """
 
-import asyncio
-import contextlib
-import fcntl
-import os
-import sqlite3
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, Protocol
 
 import orjson
-from attrs import astuple, fields, frozen
+from attrs import Attribute, astuple, evolve, field, fields, frozen
 
 from ...api.gasl import StoreError
-from ...api.server_runs import private_folder
 from ..http.problems import json_bytes
 
-# A stored run: the row for lists, and the whole run with its request and its iterations.
+# A stored run: the row for lists, and the complete run with its request and its iterations.
 
 
 @frozen
 class Row:
-    """The entry of a run in a list. ``created``: seconds since 1970; ``best``: the index of the best iteration, or None.
+    """The entry of a run in a list. ``created`` is in seconds since 1970; ``best`` is the index of the best iteration, or None.
 
-    ``status``: running, accepted, best, failed, or interrupted (the server stopped before the run ended). ``instruct`` is the whole
-    instruction. ``score``, ``seconds``, ``calls``, tokens and ``cost`` cover the finished iterations or, after the end, the whole run.
-    ``last_event``: the number of the last event.
+    ``status`` is running, accepted, best, failed, or interrupted (the server stopped before the run ended). ``instruct`` is the full
+    instruction. ``score``, ``seconds``, ``calls``, tokens and ``cost`` cover the finished iterations or, after the end, the entire run.
+    ``last_event`` is the number of the last event. ``is_elsewhere`` is not stored: it is True if another server has the run active.
     """
 
     id: str
@@ -52,17 +44,24 @@ class Row:
     completion_tokens: int = 0
     cost: float | None = None
     last_event: int = 1
+    is_elsewhere: bool = field(default=False, metadata={"is_stored": False})
 
     def values(self) -> tuple[Any, ...]:
         """Return the values in the order of ``COLUMNS``."""
-        return astuple(self)
+        return astuple(self, filter=_is_stored)
 
     def changing(self) -> tuple[Any, ...]:
-        """Return the values that change during the run."""
-        return (self.status, self.stopped, *astuple(self)[9:])
+        """Return the values that change during the run, in the order of ``CHANGING``."""
+        return (self.status, self.stopped, *self.values()[9:])
 
 
-COLUMNS = ", ".join(attribute.name for attribute in fields(Row))
+def _is_stored(attribute: "Attribute[Any]", value: object = None) -> bool:
+    return bool(attribute.metadata.get("is_stored", True))
+
+
+_NAMES = [attribute.name for attribute in fields(Row) if _is_stored(attribute)]
+COLUMNS = ", ".join(_NAMES)
+CHANGING = ("status", "stopped", *_NAMES[9:])
 
 
 @frozen
@@ -80,7 +79,10 @@ class StoredIteration:
 
 @frozen
 class StoredRun:
-    """A whole run. ``metadata`` is the metadata of the response; it is empty before the end of the run."""
+    """A run with its request and its iterations.
+
+    ``metadata`` is the metadata of the response; it is empty before the end of the run.
+    """
 
     row: Row
     request: dict[str, Any]
@@ -89,7 +91,7 @@ class StoredRun:
 
 
 def read_row(found: tuple[Any, ...]) -> Row:
-    """Return the ``Row`` for a database row with the columns ``COLUMNS``."""
+    """Convert a database row with the columns ``COLUMNS`` (and ``is_elsewhere``) to a ``Row``."""
     return Row(*found)
 
 
@@ -100,272 +102,132 @@ def read_kept(found: tuple[Any, ...], parts: list[tuple[Any, ...]]) -> StoredRun
     return StoredRun(read_row(tuple(row)), orjson.loads(request), orjson.loads(metadata), read)
 
 
-T = TypeVar("T")
+def with_final_status(run: StoredRun) -> StoredRun:
+    """Return the run. Its status is "interrupted" if it is active at no server, and its end could not be written."""
+    return evolve(run, row=final_row(run.row))
 
-_APPLICATION = 0x6B6E6F74
-"""SQLite's application id: "knot"."""
-_VERSION = 1
 
-_TABLES = (
-    "CREATE TABLE runs (id TEXT PRIMARY KEY, owner TEXT NOT NULL, created REAL NOT NULL, status TEXT NOT NULL,"
-    " stopped TEXT NOT NULL, model TEXT NOT NULL, instruct TEXT NOT NULL, iter_max INTEGER NOT NULL,"
-    " score_threshold REAL NOT NULL, score REAL, best INTEGER, iterations INTEGER NOT NULL, seconds REAL NOT NULL,"
-    " calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, cost REAL,"
-    " last_event INTEGER NOT NULL, request BLOB NOT NULL, metadata BLOB NOT NULL)",
-    "CREATE INDEX runs_by_owner ON runs (owner, id)",
-    "CREATE INDEX runs_by_status ON runs (status) WHERE status = 'running'",
-    "CREATE TABLE iterations (run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, number INTEGER NOT NULL,"
-    " event INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, number))",
-)
-_OWN_FAULT = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, OverflowError, UnicodeEncodeError)
-"""Errors that one write causes. If a transaction with several writes fails in this way, each write is tried in its own transaction."""
+def final_row(row: Row) -> Row:
+    """Return the row of a run that is not active here; its status is "interrupted" if no other server has the run active."""
+    return evolve(row, status="interrupted") if row.status == "running" and not row.is_elsewhere else row
+
+
+@frozen
+class StoredEvaluation:
+    """A finished evaluation. ``created`` is in seconds since 1970, ``target`` says what was evaluated.
+
+    ``body`` is the JSON object that the client received; None in lists.
+    """
+
+    id: str
+    owner: str
+    created: float
+    status: str
+    target: str
+    body: dict[str, Any] | None = None
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the values in the order of ``EVALUATION_COLUMNS``; the target as bytes, because it may contain NUL."""
+        return self.id, self.owner, self.created, self.status, self.target.encode("utf-8", "replace")
+
+
+EVALUATION_COLUMNS = "id, owner, created, status, target"
+
+
+def read_evaluation(found: tuple[Any, ...]) -> StoredEvaluation:
+    """Convert a database row with the columns ``EVALUATION_COLUMNS``, and perhaps the body, to a ``StoredEvaluation``."""
+    run, owner, created, status, target, *body = found
+    return StoredEvaluation(
+        run, owner, created, status, bytes(target).decode(), orjson.loads(bytes(body[0])) if body else None
+    )
 
 
 class HistoryError(StoreError):
-    """The history can't be opened, read or written."""
+    """Raised if the history can't be opened, read or written."""
 
 
-class History:
-    """The runs of all owners in the file ``path`` (created with mode 0600, its folder with 0700).
+class LocalRuns(Protocol):
+    """The active runs of this server, as a shared history sees them. The methods are called in the server's event loop."""
 
-    ``keep``: maximum number of runs for each owner; the oldest finished runs are deleted. ``busy``: seconds to wait if another process
-    has locked the file. Only one server at a time can open the history. For one event loop only.
+    def active(self) -> Collection[str]:
+        """Return the ids of the active runs."""
+
+    def obey(self, run: str, wish: Literal["cancel", "delete"]) -> None:
+        """Cancel the run, or cancel and delete it, because a client asked another server to do so. May be called repeatedly."""
+
+    async def restore(self) -> None:
+        """Store active runs again: the history was unreachable for a while, or other servers considered this one stopped."""
+
+
+class RunHistory(Protocol):
+    """The runs of all owners. An instance belongs to one event loop; methods that read or write raise ``HistoryError``.
+
+    At most ``keep`` runs of each owner are stored; the oldest finished runs are deleted. If a row is read with the status
+    "running" and without ``is_elsewhere``, its run belongs to this server, or the run's server has stopped.
     """
 
-    def __init__(self, path: Path, keep: int, busy: float = 2.0) -> None:
-        self.path = path
-        self._keep = keep
-        self._busy = busy
-        self._lock = -1
-        self._file: sqlite3.Connection | None = None
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="knotwork-history")
-        self._pending: list[tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]] = []
-        self._flushing: asyncio.Task[None] | None = None
-        self._closed = False
-
     async def open(self) -> int:
-        """Open the file, mark runs without an end as interrupted, and return the number of these runs. Raises ``HistoryError``."""
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._worker, self._open)
-        except BaseException:
-            await self.aclose()
-            raise
+        """Open the history, mark runs of stopped servers as interrupted, and return their number."""
+
+    def attend(self, local: LocalRuns) -> None:
+        """Begin to carry out what other servers ask of ``local``, and to tell them that this server is alive."""
 
     async def add_run(self, row: Row, request: Mapping[str, Any]) -> None:
-        """Store a new run and delete the owner's oldest runs beyond the limit. Raises ``HistoryError``."""
-        body = json_bytes(request)
-        await self._write(lambda file: self._begin(file, row, body))
+        """Store a new run, and delete the owner's oldest runs beyond the limit."""
 
     async def add_iteration(self, row: Row, part: StoredIteration) -> None:
-        """Store a finished iteration and the updated row of the run. Raises ``HistoryError``."""
-        await self._write(lambda file: _insert(file, row, (part,)))
+        """Store a finished iteration and the updated row of the run."""
 
     async def finish_run(self, row: Row, metadata: Mapping[str, Any]) -> None:
-        """Store the end of a run. Raises ``HistoryError``."""
-        body = json_bytes(metadata)
-        await self._write(lambda file: _update(file, row, body))
+        """Store the end of a run."""
 
-    async def replace_run(
-        self, row: Row, request: Mapping[str, Any], metadata: Mapping[str, Any], parts: tuple[StoredIteration, ...]
-    ) -> None:
-        """Store a whole run in one transaction; this replaces earlier data about the run. Raises ``HistoryError``."""
-        request_body, body = json_bytes(request), json_bytes(metadata)
+    async def replace_run(self, run: StoredRun, *, is_new: bool) -> None:
+        """Store all of a run in one transaction; this replaces earlier data about the run.
 
-        def write(file: sqlite3.Connection) -> None:
-            file.execute("DELETE FROM runs WHERE id = ?", (row.id,))
-            self._begin(file, row, request_body)
-            _insert(file, row, parts)
-            _update(file, row, body)
-
-        await self._write(write)
-
-    async def delete_run(self, owner: str, run: str) -> bool:
-        """Delete a run and return whether it existed. Raises ``HistoryError``."""
-        query = "DELETE FROM runs WHERE owner = ? AND id = ?"
-        return bool(await self._write(lambda file: file.execute(query, (owner, run)).rowcount))
-
-    async def find(self, owner: str, run: str) -> StoredRun | None:
-        """Return the run with its iterations; None if the owner has no run with this id. Raises ``HistoryError``."""
-
-        def read(file: sqlite3.Connection) -> StoredRun | None:
-            query = f"SELECT {COLUMNS}, request, metadata FROM runs WHERE owner = ? AND id = ?"  # noqa: S608 - a constant
-            found = file.execute(query, (owner, run)).fetchone()
-            if found is None:
-                return None
-            query = "SELECT number, event, body FROM iterations WHERE run = ? ORDER BY number"
-            return read_kept(found, file.execute(query, (run,)).fetchall())
-
-        return await self._read(read)
-
-    async def page(self, owner: str, limit: int, before: str | None = None) -> tuple[list[Row], bool]:
-        """Return the newest ``limit`` runs of the owner, only runs older than ``before`` if given, and whether more runs follow.
-
-        Raises ``HistoryError``.
+        Without ``is_new``, the run has been stored before. A shared history then refuses a run that another server has deleted.
         """
 
-        def read(file: sqlite3.Connection) -> tuple[list[Row], bool]:
-            query = f"SELECT {COLUMNS} FROM runs WHERE owner = ? AND id < ? ORDER BY id DESC LIMIT ?"  # noqa: S608 - a constant
-            found = file.execute(query, (owner, before or "~", limit + 1)).fetchall()  # "~" sorts after every id
-            return [read_row(one) for one in found[:limit]], len(found) > limit
+    async def delete_run(self, owner: str, run: str) -> bool:
+        """Delete a run and return whether it existed."""
 
-        return await self._read(read)
+    async def find(self, owner: str, run: str) -> StoredRun | None:
+        """Return the run with its iterations; None if the owner has no run with this id."""
+
+    async def page(self, owner: str, limit: int, before: str | None = None) -> tuple[list[Row], bool]:
+        """Return the newest ``limit`` runs of the owner, older than ``before`` if it is given, and whether more runs follow."""
+
+    async def add_evaluation(self, evaluation: StoredEvaluation) -> None:
+        """Store a finished evaluation, and delete the owner's oldest evaluations beyond the limit ``keep``."""
+
+    async def evaluations(
+        self, owner: str, limit: int, before: str | None = None
+    ) -> tuple[list[StoredEvaluation], bool]:
+        """Return the newest ``limit`` evaluations of the owner without their bodies, and whether more follow; see ``page``."""
+
+    async def find_evaluation(self, owner: str, evaluation: str) -> StoredEvaluation | None:
+        """Return an evaluation; None if the owner has no evaluation with this id."""
+
+    async def delete_evaluation(self, owner: str, evaluation: str) -> bool:
+        """Delete an evaluation and return whether it existed."""
+
+    async def ask(self, owner: str, run: str, wish: Literal["cancel", "delete"]) -> bool:
+        """Ask the server of a run to cancel or delete it. Return False if no other server has the run active.
+
+        From then on, a run to be deleted can't be found at other servers. The method waits a while until the run is deleted.
+        """
+
+    async def changed(self, run: str, known: tuple[str, int], patience: float) -> bool:
+        """Wait until the status and the last event of a run differ from ``known``, at most ``patience`` seconds; return whether they do.
+
+        A run that does not exist has the status "". Raises ``FollowsEnded`` after ``end_follows``.
+        """
+
+    def end_follows(self) -> None:
+        """End every wait in ``changed``, because the server stops."""
 
     async def aclose(self) -> None:
-        """Finish pending writes and close the file; may be called more than once."""
-        if self._closed:
-            return
-        if self._flushing is not None:
-            await asyncio.wait([self._flushing])
-        self._closed = True
-        await asyncio.get_running_loop().run_in_executor(self._worker, self._shut)
-        self._worker.shutdown(wait=False)
-
-    async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._work(lambda: self._one(read))
-
-    async def _write(self, write: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Run ``write`` in the next transaction. Writes that arrive during a transaction share the next transaction."""
-        if self._closed:
-            raise HistoryError("the history is closed")
-        done = asyncio.get_running_loop().create_future()
-        self._pending.append((write, done))
-        if self._flushing is None or self._flushing.done():
-            self._flushing = asyncio.create_task(self._flush())
-        return await done
-
-    async def _flush(self) -> None:
-        while self._pending:
-            batch, self._pending = self._pending, []
-            results = await self._work(lambda batch=batch: self._together([write for write, _ in batch]))  # type: ignore[misc]
-            for (_, done), outcome in zip(batch, results, strict=True):
-                if done.done():  # the waiting task was cancelled
-                    continue
-                if isinstance(outcome, HistoryError):
-                    done.set_exception(outcome)
-                else:
-                    done.set_result(outcome)
-
-    async def _work(self, work: Callable[[], T]) -> T:
-        if self._closed:
-            raise HistoryError("the history is closed")
-        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
-
-    # The methods below run in the worker thread.
-
-    def _open(self) -> int:
-        try:
-            private_folder(self.path.parent)
-            self._lock = _locked(self.path)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._file = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
-            self._prepare(self._file)
-            left = self._file.execute("UPDATE runs SET status = 'interrupted' WHERE status = 'running'")
-        except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-                raise _damaged(self.path, str(error)) from None
-            raise HistoryError(f"the history can't be opened: {error} ({self.path})") from None
-        except OSError as error:
-            raise HistoryError(f"the history can't be opened: {error.strerror or error} ({self.path})") from None
-        return left.rowcount
-
-    def _prepare(self, file: sqlite3.Connection) -> None:
-        """Create the tables in a new file; check that an existing file is a history and is not damaged."""
-        (application,), (version,) = (
-            file.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
-        )
-        if not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and not application:
-            file.execute("PRAGMA journal_mode=WAL")
-            file.execute("BEGIN IMMEDIATE")
-            for table in _TABLES:
-                file.execute(table)
-            file.execute(f"PRAGMA application_id={_APPLICATION}")
-            file.execute(f"PRAGMA user_version={_VERSION}")
-            file.execute("COMMIT")
-        elif application != _APPLICATION:
-            raise HistoryError(f"{self.path} is a database of something else", hint="name another file for the history")
-        elif version != _VERSION:
-            raise HistoryError(
-                f"{self.path} has version {version}, not {_VERSION}", hint="name another file for the history"
-            )
-        (whole,) = file.execute("PRAGMA quick_check(1)").fetchone()
-        if whole != "ok":
-            raise _damaged(self.path, whole)
-        file.execute("PRAGMA journal_mode=WAL")
-        file.execute("PRAGMA synchronous=FULL")  # an iteration takes seconds, a sync milliseconds
-        file.execute("PRAGMA foreign_keys=ON")
-
-    def _begin(self, file: sqlite3.Connection, row: Row, request: bytes) -> None:
-        marks = ", ".join("?" * (len(row.values()) + 2))
-        query = f"INSERT INTO runs ({COLUMNS}, request, metadata) VALUES ({marks})"  # noqa: S608 - constants
-        file.execute(query, (*row.values(), request, b"{}"))
-        # LIMIT 1 OFFSET finds the newest run beyond the limit. With fewer runs, the result is NULL and nothing is deleted.
-        query = (
-            "DELETE FROM runs WHERE owner = ?1 AND status != 'running' AND id <="
-            " (SELECT id FROM runs WHERE owner = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)"
-        )
-        file.execute(query, (row.owner, self._keep))
-
-    def _one(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if self._file is None:
-            raise HistoryError("the history is not open")
-        try:
-            return work(self._file)
-        except sqlite3.Error as error:
-            raise HistoryError(f"the history can't be read: {error}") from None
-
-    def _together(self, writes: list[Callable[[sqlite3.Connection], Any]]) -> list[Any]:
-        """Run all ``writes`` in one transaction; return the result or the error for each write."""
-        file = self._file
-        if file is None:
-            return [HistoryError("the history is not open")] * len(writes)
-        try:
-            file.execute("BEGIN IMMEDIATE")
-            results = [write(file) for write in writes]
-            file.execute("COMMIT")
-        except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
-            with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back already
-                if file.in_transaction:
-                    file.execute("ROLLBACK")
-            if len(writes) > 1 and isinstance(error, _OWN_FAULT):
-                return [self._together([write])[0] for write in writes]
-            return [HistoryError(f"the history can't be written: {error}") for _ in writes]
-        return results
-
-    def _shut(self) -> None:
-        if self._file is not None:
-            with contextlib.suppress(sqlite3.Error):  # everything important is committed
-                self._file.close()
-            self._file = None
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        """Finish pending writes and close the history; may be called more than once."""
 
 
-def _insert(file: sqlite3.Connection, row: Row, parts: tuple[StoredIteration, ...]) -> None:
-    for part in parts:
-        file.execute("INSERT INTO iterations (run, number, event, body) VALUES (?, ?, ?, ?)", (row.id, *part.values()))
-    _update(file, row, None)
-
-
-def _update(file: sqlite3.Connection, row: Row, metadata: bytes | None) -> None:
-    query = (
-        "UPDATE runs SET status = ?, stopped = ?, score = ?, best = ?, iterations = ?, seconds = ?, calls = ?,"
-        " prompt_tokens = ?, completion_tokens = ?, cost = ?, last_event = ?, metadata = coalesce(?, metadata) WHERE id = ?"
-    )
-    if not file.execute(query, (*row.changing(), metadata, row.id)).rowcount:
-        raise sqlite3.IntegrityError("the run is not in it")
-
-
-def _locked(path: Path) -> int:
-    """Lock the lock file next to ``path`` and return its file descriptor; the system releases the lock when the process ends."""
-    lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise HistoryError(f"another server uses {path}", hint="name another file for this one's history") from None
-    return lock
-
-
-def _damaged(path: Path, why: str) -> HistoryError:
-    return HistoryError(f"the history is damaged: {why} ({path})", hint="move the file away, and a new one is made")
+class FollowsEnded(Exception):
+    """Raised to end the streams of runs at other servers, because this server stops."""

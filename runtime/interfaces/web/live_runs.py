@@ -1,18 +1,20 @@
-"""Active and stored runs of answers: an owner can start, list, fetch, cancel and delete runs.
+"""Active and stored answer runs. An owner can start, list, fetch, cancel and delete runs.
 
 A run does not end with the request that started it: the client may disconnect and follow the run again later.
 """
 
 import asyncio
+import contextlib
 import secrets
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import define, evolve, field
 
+from ...api import process_traces as traces
 from ...api.server_runs import (
     Answered,
     AnswerRequest,
@@ -29,7 +31,8 @@ from ..http.middleware import LOG
 from ..http.problems import Problem
 from .answer_responses import answer_request_of, first_event, last_event, with_iteration, with_result
 from .event_stream import Stream
-from .history import History, HistoryError, Row, StoredIteration, StoredRun
+from .history import HistoryError, Row, RunHistory, StoredIteration, StoredRun, final_row, with_final_status
+from .sqlite_history import SqliteHistory
 
 if TYPE_CHECKING:
     from ..http.access import Admission, Owner, RunSlot
@@ -54,11 +57,11 @@ class LiveRun:
     _request: "GenerateAnswerRequest"
     _answer_request: AnswerRequest
     _models: RunModels
-    _history: History
+    _history: RunHistory
     _templates: Mapping[str, Template]
     _seconds: float
     substitution: str = ""
-    """The message that another model than the requested model answers; empty if the requested model answers."""
+    """The message if a model other than the requested one answers; otherwise empty."""
     stream: Stream = field(init=False)
     row: Row = field(init=False)
     task: "asyncio.Task[None]" = field(init=False)
@@ -67,7 +70,11 @@ class LiveRun:
     _parts: list[StoredIteration] = field(factory=list, init=False)
     _metadata: dict[str, Any] = field(factory=dict, init=False)
     _lost: str = field(default="", init=False)
-    """The reason why a part of the run is missing in the history; empty if the history is complete."""
+    """The reason why part of the run is missing in the history; empty if the history is complete."""
+    _is_stored: bool = field(default=False, init=False)
+    """Whether the run has been stored at least in part."""
+    _storing: asyncio.Lock = field(factory=asyncio.Lock, init=False)
+    """Held while the run changes together with the history."""
 
     def __attrs_post_init__(self) -> None:
         self.stream = Stream(time.perf_counter())
@@ -117,12 +124,19 @@ class LiveRun:
         assert self.outcome is not None  # noqa: S101 - every way out of the task sets it
         return self.outcome
 
+    async def restore(self) -> None:
+        """Store the active run as a whole, because parts of it may be missing in the history, or its status may be wrong there."""
+        async with self._storing:
+            if self._started.is_set() and self.outcome is None:
+                await self._store_all()
+
     async def _go(self) -> None:
         try:
             await self._store(self._history.add_run(self.row, self._request.model_dump()))
             self.stream.append("run", first_event(self.row))
             self._started.set()
             events = Events([self.stream.emit])
+            traces.subscribe(events)
             answered = await answer_request(
                 self._answer_request, self._models, templates=self._templates, events=events, cancel=self._place.cancel,
                 time_limit=self._seconds, on_iteration=self._iterated,
@@ -136,10 +150,11 @@ class LiveRun:
         """Store a finished iteration. The service emits the event for the iteration afterwards."""
         event = self.stream.last + 1
         part = StoredIteration(iteration.iteration_number, event, iteration.as_json())
-        row = with_iteration(self.row, part.body, event)
-        await self._store(self._history.add_iteration(row, part))
-        self.row = row
-        self._parts.append(part)
+        async with self._storing:
+            row = with_iteration(self.row, part.body, event)
+            await self._store(self._history.add_iteration(row, part))
+            self.row = row
+            self._parts.append(part)
 
     async def _finish(self, answered: Answered) -> None:
         metadata: dict[str, Any] = answered.as_json()["metadata"]
@@ -150,18 +165,20 @@ class LiveRun:
         await self._end(with_result(self.row, answered, self.stream.last + 1), metadata)
 
     async def _broken(self, error: BaseException) -> None:
-        """End a run whose task was cancelled, or which failed with an internal error. Finished iterations remain."""
+        """End a run if its task was cancelled or failed with an internal error. Finished iterations remain."""
         is_cancelled = isinstance(error, asyncio.CancelledError)
-        metadata = {} if is_cancelled else {"reason": "internal error of the server; see its log"}
+        metadata = {} if is_cancelled else {"reason": "internal server error; see the server's log"}
         await self._end(evolve(self.row, status="interrupted", last_event=self.stream.last + 1), metadata)
 
     async def _end(self, row: Row, metadata: dict[str, Any]) -> None:
         """Store the end of the run, then send the last event."""
-        await self._store(self._history.finish_run(row, metadata))
-        self.row, self._metadata = row, metadata
-        if self._lost:
-            await self._store_all()
-        name, self.outcome = last_event(self.stored)
+        async with self._storing:
+            await self._store(self._history.finish_run(row, metadata))
+            self.row, self._metadata = row, metadata
+            if self._lost and not await self._store_all():
+                warning = "the history can't be written: this run is not stored, or only partly stored"
+                self._metadata["warnings"] = [*self._metadata.get("warnings", ()), warning]
+            name, self.outcome = last_event(self.stored)
         self.stream.append(name, self.outcome.as_json() if isinstance(self.outcome, Problem) else self.outcome)
 
     async def _store(self, writing: Any) -> None:
@@ -174,41 +191,47 @@ class LiveRun:
         except HistoryError as error:
             self._lost = error.message
             LOG.warning("run %s can't be stored for now: %s", self.id, error.message)
-
-    async def _store_all(self) -> None:
-        """Try once more to store the whole run. If storing fails again, add a warning to the response."""
-        try:
-            run = self.stored
-            await self._history.replace_run(run.row, run.request, run.metadata, run.parts)
-        except HistoryError:
-            warning = "the history can't be written: this run is not stored, or only in part"
-            self._metadata["warnings"] = [*self._metadata.get("warnings", ()), warning]
         else:
-            self._lost = ""
+            self._is_stored = True
+
+    async def _store_all(self) -> bool:
+        """Try once more to store all of the run so far, and return whether it is stored."""
+        try:
+            await self._history.replace_run(self.stored, is_new=not self._is_stored)
+        except HistoryError as error:
+            self._lost = error.message
+            return False
+        self._lost, self._is_stored = "", True
+        return True
 
 
 _PATIENCE = 5.0
-"""Seconds that a cancelled run has to return its best answer before its task is cancelled."""
+"""Number of seconds in which a cancelled run can return its best answer. After that, its task is cancelled."""
 
 
 @define(eq=False)
 class Runs:
-    """The runs of one server, for one event loop only. ``found``: number of runs that an earlier process left without an end."""
+    """The runs of one server. An instance belongs to one event loop.
+
+    ``found`` is the number of runs that an earlier process left unfinished.
+    """
 
     settings: "ServerSettings"
     served: ServedModels
     gate: "Admission"
-    history: History
+    history: RunHistory
     templates: dict[str, Template]
     found: int = 0
     _live: dict[str, LiveRun] = field(factory=dict)
+    _leaving: "dict[str, asyncio.Task[None]]" = field(factory=dict)
+    """Maps the ids of runs that another server was asked to delete to the tasks that delete them."""
     _newest: str = ""
 
     @classmethod
     async def open(cls, settings: "ServerSettings", served: ServedModels, gate: "Admission") -> "Runs":
-        """Open the history and read the templates. Raises ``HistoryError``, and ``RequestError`` or ``OSError`` for the templates."""
+        """Open the history and read the templates. Raises ``HistoryError``. Raises ``RequestError`` or ``OSError`` for the templates."""
         templates = {} if settings.templates is None else read_templates(settings.templates)
-        history = History(settings.history, settings.keep)
+        history = _history_of(settings)
         found = await history.open()
         if found:
             LOG.warning(
@@ -216,17 +239,19 @@ class Runs:
                 found,
                 "" if found == 1 else "s",
             )
-        return cls(settings, served, gate, history, templates, found)
+        runs = cls(settings, served, gate, history, templates, found)
+        history.attend(runs)
+        return runs
 
     async def start(self, who: "Owner", request: "GenerateAnswerRequest") -> LiveRun:
-        """Start a run and return it when it is stored. Raises ``UnknownModel``, ``Problem`` (no free slot) and ``RequestError``."""
+        """Start a run and return it when it is stored. Raises ``UnknownModel``, ``Problem`` (no free slot) or ``RequestError``."""
         found = self.served.find(request.model)
         wanted = answer_request_of(request)
         await check_answer_request(wanted, self.templates)
         place = self.gate.take(who)
         try:
             run = LiveRun(
-                self._new_id(), place, request, wanted, self.served.for_run(found.name), self.history, self.templates,
+                self.new_id(), place, request, wanted, self.served.for_run(found.name), self.history, self.templates,
                 self.settings.run.seconds,
                 self.served.substitution(request.model) if "model" in request.model_fields_set else "",
             )  # fmt: skip
@@ -244,7 +269,9 @@ class Runs:
         return found if found is not None and found.row.owner == who.id else None
 
     async def page(self, who: "Owner", limit: int, before_id: str | None = None) -> tuple[list[Row], bool]:
-        """Return the newest ``limit`` runs of the owner, only runs older than ``before_id`` if given, and whether more runs follow.
+        """Return the newest ``limit`` runs of the owner, and whether more runs follow.
+
+        If ``before_id`` is given, only older runs are returned.
 
         Raises ``Problem``.
         """
@@ -254,7 +281,7 @@ class Runs:
         except HistoryError as error:
             raise unreadable(error) from None
         live = before | self._live
-        return [live[row.id].row if row.id in live else with_final_status(row) for row in rows], more
+        return [live[row.id].row if row.id in live else final_row(row) for row in rows], more
 
     async def get(self, who: "Owner", run: str) -> StoredRun:
         """Return the owner's run in its current state. Raises ``Problem``: 404 if the owner has no run with this id."""
@@ -267,42 +294,89 @@ class Runs:
             raise unreadable(error) from None
         if found is None:
             raise Problem("no-such-run", 404, "Unknown run", "it may have been deleted, or belong to another key")
-        return evolve(found, row=with_final_status(found.row))
+        return with_final_status(found)
 
     async def cancel(self, who: "Owner", run: str) -> StoredRun:
         """Ask the run to end with its best answer so far; a finished run is not changed. Raises ``Problem``."""
         live = self.live(who, run)
         if live is not None:
             live.cancel()
+        else:
+            await self._ask(who, run, "cancel")
         return await self.get(who, run)
 
     async def delete(self, who: "Owner", run: str) -> None:
         """Delete the run; an active run is cancelled first. Raises ``Problem``."""
         live = self.live(who, run)
         if live is not None:
-            live.cancel()
-            await self._wait_for([live])
-        try:
-            deleted = await self.history.delete_run(who.id, run)
-        except HistoryError as error:
-            raise unreadable(error) from None
-        if not deleted and live is None:
+            await self._delete_live(live)
+        elif not await self._ask(who, run, "delete") and not await self._delete_stored(who.id, run):
             raise Problem("no-such-run", 404, "Unknown run", "it may have been deleted, or belong to another key")
 
+    # The history calls these methods (``LocalRuns``).
+
+    def active(self) -> Collection[str]:
+        """Return the ids of the active runs."""
+        return self._live.keys()
+
+    def obey(self, run: str, wish: Literal["cancel", "delete"]) -> None:
+        """Cancel the run, or cancel and delete it, because a client asked another server to do so."""
+        live = self._live.get(run)
+        if live is None:
+            return
+        live.cancel()
+        if wish == "delete" and run not in self._leaving:
+            task = self._leaving[run] = asyncio.create_task(self._leave(live))
+            task.add_done_callback(lambda _: self._leaving.pop(run, None))
+
+    async def restore(self) -> None:
+        """Store the active runs again as a whole."""
+        for run in list(self._live.values()):
+            await run.restore()
+
+    async def _ask(self, who: "Owner", run: str, wish: Literal["cancel", "delete"]) -> bool:
+        try:
+            return await self.history.ask(who.id, run, wish)
+        except HistoryError as error:
+            raise unreadable(error) from None
+
+    async def _delete_live(self, live: LiveRun) -> None:
+        live.cancel()
+        await self._wait_for([live])
+        await self._delete_stored(live.row.owner, live.id)
+
+    async def _delete_stored(self, owner: str, run: str) -> bool:
+        try:
+            return await self.history.delete_run(owner, run)
+        except HistoryError as error:
+            raise unreadable(error) from None
+
+    async def _leave(self, live: LiveRun) -> None:
+        with contextlib.suppress(Problem):  # it is logged; the history deletes the run later
+            await self._delete_live(live)
+
     async def drain(self, grace: float) -> None:
-        """Refuse new runs; wait ``grace`` seconds for active runs, then end the remaining runs with their best answers so far."""
+        """Refuse new runs; wait ``grace`` seconds for active runs, then end the remaining runs with their best answers so far.
+
+        Streams of runs at other servers end at the end of the grace period, because uvicorn waits for open streams.
+        """
         self.gate.close()
         live = list(self._live.values())
-        if live and grace > 0:
-            await asyncio.wait([run.task for run in live], timeout=grace)
-        left = [run for run in live if not run.task.done()]
-        for run in left:
-            run.cancel()
-        await self._wait_for(left)
+        try:
+            if live and grace > 0:
+                await asyncio.wait([run.task for run in live], timeout=grace)
+            left = [run for run in live if not run.task.done()]
+            for run in left:
+                run.cancel()
+            await self._wait_for(left)
+        finally:
+            self.history.end_follows()
 
     async def aclose(self) -> None:
         """End active runs and close the history."""
         await self.drain(0.0)
+        if self._leaving:
+            await asyncio.wait(list(self._leaving.values()))
         await self.history.aclose()
 
     async def _wait_for(self, runs: "list[LiveRun]") -> None:
@@ -316,7 +390,7 @@ class Runs:
         if stuck:
             await asyncio.wait(stuck)
 
-    def _new_id(self) -> str:
+    def new_id(self) -> str:
         """Return an id that sorts by time: 48 bits of milliseconds, 80 random bits; strictly increasing within a process."""
         run_id = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
         if run_id <= self._newest:  # same millisecond, or the clock was set back
@@ -325,9 +399,13 @@ class Runs:
         return run_id
 
 
-def with_final_status(row: Row) -> Row:
-    """Return the row of an inactive run; if the end of the run could not be written, the status is "interrupted"."""
-    return evolve(row, status="interrupted") if row.status == "running" else row
+def _history_of(settings: "ServerSettings") -> RunHistory:
+    """Return the history in the PostgreSQL database of a URL, or in the SQLite file of a path."""
+    if isinstance(settings.history, str):
+        from .postgres_history import PostgresHistory
+
+        return PostgresHistory(settings.history, settings.keep)
+    return SqliteHistory(settings.history, settings.keep)
 
 
 def unreadable(error: HistoryError) -> Problem:

@@ -31,7 +31,7 @@ def add_handlers(app: FastAPI) -> None:
     """Make ``app`` return problem documents for exceptions raised by FastAPI and by the runtime."""
 
     async def invalid_request(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for it
+        assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
         return problem_response(_invalid_of(request, error))
 
     async def refused_request(request: Request, error: Exception) -> Response:
@@ -83,7 +83,7 @@ def _methods(request: Request) -> list[str]:
 def invalid(errors: Sequence[Mapping[str, Any]], found: int | None = None) -> Problem:
     """Return the problem for an invalid request, with the JSON pointer and a message for each fault.
 
-    ``found`` is the number of all faults; it is needed only if ``errors`` does not have all faults.
+    ``found`` is the number of all faults; it is needed only if ``errors`` does not contain all faults.
     """
     found = len(errors) if found is None else found
     detail = "; ".join(
@@ -100,6 +100,21 @@ def refused_script(diagnostics: Sequence[Mapping[str, Any]]) -> Problem:
     more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
     return Problem(
         "script-refused", 422, "The script has errors; nothing was run", first + more, diagnostics=list(diagnostics)
+    )
+
+
+def refused_seed(diagnostics: Sequence[Mapping[str, Any]], text: str) -> Problem:
+    """Return the problem for a seed with errors; the spans of the diagnostics refer to ``text``, the JSON text of the seed."""
+    errors = [found for found in diagnostics if found["severity"] == "error"]
+    first = f"{errors[0]['message']} ({errors[0]['code']})" if errors else ""
+    more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
+    return Problem(
+        "seed-refused",
+        422,
+        "The seed has errors; nothing was run",
+        first + more,
+        diagnostics=list(diagnostics),
+        text=text,
     )
 
 
@@ -126,12 +141,14 @@ def _message(fault: Mapping[str, Any]) -> str:
         case "missing":
             return "it is missing"
         case "extra_forbidden":
-            return "there is no such parameter"
+            return "unknown parameter"
         case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
             words = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
             return ", ".join(f"it must be {word} {allowed[name]}" for name, word in words.items() if name in allowed)
-        case "string_too_long" | "too_long":
-            return f"it is too long: at most {allowed['max_length']:,}"
+        case "string_too_long":
+            return f"it is too long: at most {allowed['max_length']:,} characters"
+        case "too_long":
+            return f"it is too long: at most {allowed['max_length']:,} items"
         case "value_error":
             return str(allowed.get("error", fault["msg"]))[:_LONGEST]
     message = str(fault["msg"])[:_LONGEST]

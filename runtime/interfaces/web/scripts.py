@@ -1,118 +1,63 @@
 """``POST /scripts/run`` and its streaming form: one run for each request. A run is never stored, and ends if the client disconnects."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from time import perf_counter
 from typing import Any
 
-from attrs import define, field
+from attrs import define
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from ....lang.diagnostic import all_as_json
 from ...api.server_runs import CheckedScript, Overdue, RunModels, TooMuchOutput, check_client_script, run_client_script
-from ...events import CallFinished, Event
-from ...results import Run, run_json
-from ..http.access import Owner, RunSlot
-from ..http.middleware import internal_error
-from ..http.problems import MEDIA_TYPE, OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, Problem, json_bytes
+from ...results import Run, ScriptError, run_json
+from ..http.access import Owner
+from ..http.problems import MEDIA_TYPE, OVER_BUDGET, Problem
 from .answer_routes import STREAMED
-from .event_stream import EventResponse, Stream, live_chunks
 from .problem_responses import refused_script
+from .request_runs import RequestRun, respond, respond_with_events
 from .web_models import Context, ParsedBodyRoute, RequestOwner, ServerContext
-
-_LINGER = 5.0
-"""Seconds that a cancelled run has to end before its task is cancelled."""
 
 
 @define(eq=False)
-class ScriptRun:
-    """A run of a script. After the end, ``outcome`` is the response, or the problem that explains why the run has no response.
-
-    ``seconds`` is the time limit. The slot is released at the end.
-    """
+class ScriptRun(RequestRun):
+    """A run of a script with the input of the client."""
 
     checked: CheckedScript
     input: Any
     models: RunModels
-    place: RunSlot
-    seconds: float
-    stream: Stream = field(factory=lambda: Stream(perf_counter()), init=False)
-    outcome: dict[str, Any] | Problem | None = field(default=None, init=False)
-    _task: "asyncio.Task[None]" = field(init=False)
-    _cached: int = field(default=0, init=False)
-    _late: bool = field(default=False, init=False)
+    is_followed: bool = False
+    """Whether the client receives the events of the run, with the parts of answers while they arrive."""
 
-    def begin(self) -> None:
-        """Start the run."""
-        self._task = asyncio.create_task(self._go(), name="script")
-
-    async def result(self) -> dict[str, Any]:
-        """Wait for the end and return the response. Raises ``Problem`` if there is no response."""
-        await asyncio.wait([self._task])
-        if isinstance(self.outcome, Problem):
-            raise self.outcome
-        assert self.outcome is not None  # noqa: S101 - every way out of the task sets it
-        return self.outcome
-
-    async def end(self) -> None:
-        """Cancel the run, because the client has disconnected, and wait for its end; a finished run is unchanged."""
-        if not self._task.done():
-            self.place.cancel.set()
-            await asyncio.wait([self._task], timeout=_LINGER)
-            self._task.cancel()
-            await asyncio.wait([self._task])
-
-    async def _go(self) -> None:
-        timer = asyncio.get_running_loop().call_later(self.seconds, self._time_out)
+    async def work(self) -> dict[str, Any] | Problem:
+        """Run the script, and return the response."""
         cancel = self.place.cancel
         try:
-            run = await run_client_script(self.checked, self.input, self.models, cancel=cancel, on_event=self._emit)
-            self.outcome = self._response(run)
+            run = await run_client_script(
+                self.checked,
+                self.input,
+                self.models,
+                cancel=cancel,
+                on_event=self.emit,
+                stream_answers=self.is_followed,
+            )
         except TooMuchOutput as error:
-            self.outcome = Problem("too-much-output", 502, "The outputs of the run are too large", str(error))
+            return Problem("too-much-output", 502, "The outputs of the run are too large", str(error))
         except Overdue:
-            self.outcome = self._cancelled()
-        except asyncio.CancelledError:
-            self.outcome = self._cancelled()
-            raise
-        except Exception as error:  # an internal error: the stream needs an end in this case, too
-            self.outcome = internal_error(error)
-        finally:
-            timer.cancel()
-            self.place.leave()
-            last = self.outcome
-            if isinstance(last, Problem):
-                self.stream.append("problem", last.as_json())
-            elif last is not None:
-                self.stream.append("result", last)
-            self.stream.close()
-
-    def _time_out(self) -> None:
-        self._late = True
-        self.place.cancel.set()
-
-    def _emit(self, event: Event) -> None:
-        self.stream.emit(event)
-        if isinstance(event, CallFinished):
-            self._cached += event.cached
-
-    def _cancelled(self, **members: Any) -> Problem:
-        """Return the problem for a cancelled run; the cause is the time limit or the shutdown of the server."""
-        if self._late:
-            return Problem(*OUT_OF_TIME, f"a run has {self.seconds:g} seconds", **members)
-        return Problem(*SHUTTING_DOWN, "the run was cancelled", {"Retry-After": "5"}, **members)
+            return self.cancelled()
+        except ScriptError as error:  # an option that the model can't take
+            return refused_script(all_as_json(error.diagnostics, error.source))
+        return self._response(run)
 
     def _response(self, run: Run) -> dict[str, Any] | Problem:
         """Return the document for a run with an output; for a run without an output, return a problem that contains the document."""
-        document = run_json(run, self._cached, self.checked.script.source, self.checked.plan.diagnostics)
+        document = run_json(run, self.cached, self.checked.script.source, self.checked.plan.diagnostics)
         if self.models.substitution:
             document["warnings"] = [self.models.substitution, *document.get("warnings", ())]
         if run.status in ("complete", "partial"):
             return document
         if run.status == "cancelled":
-            return self._cancelled(run=document)
+            return self.cancelled(run=document)
         reason = run.steps[run.final].reason if run.final in run.steps else "the final step has no output"
         if any(result.failed is not None and result.failed.kind == "budget" for result in run.steps.values()):
             return Problem(*OVER_BUDGET, reason, run=document)
@@ -122,7 +67,7 @@ class ScriptRun:
 # Requests and responses of ``/scripts/run``, for validation and for the OpenAPI document.
 
 LONGEST = 50_000
-"""Maximum characters of a script."""
+"""Maximum number of characters of a script."""
 
 _SCRIPT = """\
 (mood)=EACH({(input)}["reviews"], LLM("Is this review glad or sad? {(item)}", type="glad" | "sad"))
@@ -162,11 +107,13 @@ class RunScriptRequest(BaseModel):
 
     script: str = Field(
         max_length=LONGEST,
-        description="The script. Allowed operations: LLM, CONST, EXPR, EACH and ANSWER; files and graphs are not available.",
+        description="The script. Allowed operations: LLM, CONST, EXPR, EACH, JOIN and ANSWER; no files, functions and graphs.",
     )
-    input: Any = Field(default=None, description="The run's input, `{(input)}` in the script: any JSON value.")
-    model: str | None = Field(default=None, description="The name of the model of the run; null: the server's default.")
-    lenient: bool = Field(default=False, description="Read the script leniently, as text written by a model.")
+    input: Any = Field(default=None, description="The run's input (any JSON value), `{(input)}` in the script.")
+    model: str | None = Field(
+        default=None, description="The name of the model for the run; null means the server's default."
+    )
+    lenient: bool = Field(default=False, description="Read the script leniently, for text that a model wrote.")
 
 
 class StepResponse(BaseModel):
@@ -186,7 +133,7 @@ class StepResponse(BaseModel):
 
 
 class RunScriptResponse(BaseModel):
-    """The run. ``status``: complete, or partial if a step or an item failed and the final step has an output."""
+    """The run. ``status`` is complete, or partial if a step or an item failed but the final step has an output."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_RESULT]})
 
@@ -200,16 +147,20 @@ class RunScriptResponse(BaseModel):
         default=[],
         description="Typed answers that were converted: step, item, type, how, said, output",
     )
+    votes: list[dict[str, Any]] = Field(
+        default=[],
+        description="The votes of calls with n=: step, item, samples, counts (of equal samples), chosen (an index of samples)",
+    )
     diagnostics: list[dict[str, Any]]
     warnings: list[str]
-    run: str = Field(description="Always empty: runs of scripts are not stored")
+    run: str = Field(description="Always empty, because script runs are not stored")
 
 
 router = APIRouter(prefix="/scripts", tags=["scripts"], route_class=ParsedBodyRoute)
 
 _FAILED: dict[str, Any] = {
     "description": "The run has no output; `type` is the reason (script-failed, over-budget, out-of-time, "
-    "too-much-output), and `run` has the results so far",
+    "too-much-output), and `run` contains the results so far",
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 
@@ -225,17 +176,7 @@ async def run_script(asked: RunScriptRequest, request: Request, parts: Context, 
 
     The run ends if the client disconnects. Runs of scripts are not stored.
     """
-    run = await _start(asked, parts, who)
-    disconnected = asyncio.create_task(_disconnected(request))
-    result = asyncio.create_task(run.result())
-    try:
-        await asyncio.wait([disconnected, result], return_when=asyncio.FIRST_COMPLETED)
-        if not result.done():
-            await run.end()
-        return Response(json_bytes(await result), media_type="application/json")
-    finally:
-        disconnected.cancel()
-        await run.end()
+    return await respond(await _start(asked, parts, who), request)
 
 
 @router.post(
@@ -247,24 +188,16 @@ async def run_script(asked: RunScriptRequest, request: Request, parts: Context, 
 async def stream_script(asked: RunScriptRequest, parts: Context, who: RequestOwner) -> Response:
     """Check a script and run it as `POST /scripts/run` does, and send a stream of server-sent events: first the events of the run
     (`run.started`, `step.started`, `call.finished` ...), then `result` with the response or `problem` with the problem document. `id`
-    counts events from 1.
+    counts events from 1. The event `call.delta` has the next part of a text answer while it arrives. If `is_void` of a later
+    `call.retried` is true, the parts of that call so far are not part of its answer.
 
     The run ends if the client disconnects.
     """
-    run = await _start(asked, parts, who)
-
-    async def chunks() -> AsyncGenerator[bytes, None]:
-        try:
-            async for chunk in live_chunks(run.stream):
-                yield chunk
-        finally:
-            await run.end()
-
-    return EventResponse(chunks())
+    return respond_with_events(await _start(asked, parts, who, is_followed=True))
 
 
-async def _start(asked: RunScriptRequest, parts: ServerContext, who: Owner) -> ScriptRun:
-    """Check the script, take a slot and start the run. Raises ``UnknownModel`` and ``Problem``."""
+async def _start(asked: RunScriptRequest, parts: ServerContext, who: Owner, *, is_followed: bool = False) -> ScriptRun:
+    """Check the script, reserve a slot and start the run. Raises ``UnknownModel`` or ``Problem``."""
     served = parts.served
     models = served.for_run(asked.model)
     place = parts.gate.take(who)  # before the check, because checking a large script is also work
@@ -274,15 +207,9 @@ async def _start(asked: RunScriptRequest, parts: ServerContext, who: Owner) -> S
         )
         if checked.failed:
             raise refused_script(all_as_json(checked.diagnostics, checked.source))
-        run = ScriptRun(checked, asked.input, models, place, parts.settings.run.seconds)
+        run = ScriptRun(place, parts.settings.run.seconds, checked, asked.input, models, is_followed)
         run.begin()
     except BaseException:
         place.leave()
         raise
     return run
-
-
-async def _disconnected(request: Request) -> None:
-    """Return when the client has disconnected."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -16,16 +16,17 @@ from ..http.server import Limits
 
 @frozen
 class ServerSettings:
-    """The settings for ``create_app``. ``models``: at least one model; the first is the default.
+    """The settings for ``create_app``. ``models`` contains at least one model; the first is the default.
 
-    ``history``: the SQLite file of the answer history. ``keys``: the key file (``http.access.Keys``). ``templates``: the file of named
-    prompt templates. ``keep``: maximum number of stored runs for each key. ``cors``: origins from which other pages may send requests
-    (default: none). ``grace``: seconds that active answers have to end at shutdown. ``cache``: whether calls are cached. ``log``: whether
-    to log each request on stderr.
+    ``history`` is the SQLite file of the answer history (a path), or the URL of the PostgreSQL database that contains the history of
+    several servers (a string); ``keys`` is the key file (``http.access.Keys``); ``templates`` is the
+    file with named prompt templates. ``keep`` is the maximum number of stored runs per key. ``cors`` contains the origins from
+    which other pages may send requests (default: none). ``grace`` is the number of seconds in which active answers can end at
+    shutdown. If ``cache``, calls are cached; if ``log``, each request is logged on stderr.
     """
 
     models: tuple[Model, ...]
-    history: Path
+    history: Path | str
     keys: Path
     host: str = "127.0.0.1"
     port: int = 8000
@@ -35,12 +36,12 @@ class ServerSettings:
     limits: Limits = field(factory=Limits)
     run: RunLimits = field(factory=RunLimits)
     grace: float = 30.0
-    cache: bool = True
+    cache: bool | str = True
     log: bool = False
 
     def __attrs_post_init__(self) -> None:
         if not self.models:
-            raise ValueError("a server needs a model")
+            raise ValueError("a server needs at least one model")
 
 
 # The body of a request has already been parsed by ``BodyReader``, so FastAPI does not parse the body again.
@@ -87,7 +88,7 @@ def parts_of(request: Request) -> ServerContext:
 _bearer = HTTPBearer(
     auto_error=False,
     scheme_name="key",
-    description="A key that `knotwork serve --add-key NAME` made. A server that only its own machine reaches may need none.",
+    description="A key created with `knotwork serve --add-key NAME`. A server that accepts only local clients may not require a key.",
 )
 
 

@@ -1,4 +1,4 @@
-"""The result of a compilation: the seed, or the best draft with its errors, and a report of each step."""
+"""The result of a compilation: the seed (or the best draft with its errors), and a report of each step."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,17 +7,18 @@ from typing import Any, Literal
 from attrs import asdict, field, frozen
 
 from ....adapters.llm import Usage
+from ....adapters.llm.budget import Price
 from ....lang.diagnostic import Diagnostic, all_as_json
 from ....lang.source import Source
 from ....lang.trees.seed import FormulaSeed
-from ...results import NO_USAGE, usage_json
+from ...results import NO_USAGE, prices_json, usage_json
 
 Phase = Literal["conditions", "graph", "seed"]
 PHASES: tuple[Phase, ...] = ("conditions", "graph", "seed")
 """The three steps, in order. See ``docs/design/seed.md#compiler``."""
 Status = Literal["done", "failed"]
 Stopped = Literal["", "cancelled", "time", "budget", "model", "no_progress"]
-"""Why compiling ended before its last step: the run was cancelled, the time or the budget is used up, the model can't be called, or
+"""The reason why compiling ended early: the run was cancelled, the time or the budget is used up, the model can't be called, or
 the model keeps repeating the same faulty answer; "" for any other end."""
 
 
@@ -25,8 +26,8 @@ the model keeps repeating the same faulty answer; "" for any other end."""
 class CheckedAnswer:
     """An answer that was read and checked. ``value`` is None if there are errors.
 
-    ``offered``: diagnostics whose edits are one option among several; only a model or a person can choose an option.
-    ``rewritten``: the whole text in an equivalent form, and the reason for rewriting it.
+    ``offered`` are diagnostics whose edits are only one of several options; only a model or a person can choose an option.
+    ``rewritten`` is a pair: the complete text in an equivalent form, and the reason why it was rewritten.
     """
 
     value: Any
@@ -52,10 +53,11 @@ class Fix:
 
 @frozen
 class CompiledStep:
-    """The result of one step. ``text`` is the last good answer, or else the best draft; the spans of ``diagnostics`` point into it.
+    """The result of one step.
 
-    ``repairs`` counts the repairs requested from the model, ``mended`` the fixes made without a call. ``notes`` are remarks in
-    words.
+    ``text`` is the last good answer or, without one, the best draft; the spans of ``diagnostics`` refer to this text.
+    ``repairs`` is the number of repairs that were requested from the model, and ``mended`` lists the fixes that were made
+    without a call. ``notes`` are remarks.
     """
 
     phase: Phase
@@ -73,7 +75,7 @@ class CompiledStep:
 
     @property
     def source(self) -> Source:
-        """The source that the diagnostics point into."""
+        """The source to which the spans of the diagnostics refer."""
         return Source(self.text, f"<{self.phase}>")
 
     def as_json(self) -> dict[str, Any]:
@@ -91,10 +93,10 @@ class CompiledStep:
 class Compiled:
     """The result of compiling a task.
 
-    If ``status`` is "done", ``document`` is a Formula Seed of the declarative form that passes ``check``, ``text`` is the JSON of the
+    If ``status`` is "done", ``document`` is a Formula Seed in the declarative form that passes ``check``, ``text`` is the JSON of the
     document, and ``seed`` is the parsed seed. If ``status`` is "failed", all three are empty, ``reason`` says why, and the last of
-    ``steps`` has the best draft with its diagnostics. ``cached``: the result comes from the cache, without any call. ``usage`` is in
-    tokens, ``cost`` in US dollars (None: unknown).
+    ``steps`` contains the best draft with its diagnostics. ``cached`` is true if the result comes from the cache, without any call.
+    ``usage`` is in tokens, ``cost`` in US dollars (None if unknown).
     """
 
     status: Status
@@ -116,6 +118,8 @@ class Compiled:
     warnings: tuple[str, ...] = field(default=())
     path: Path | None = None
     """The folder of the stored run; None if the run is not stored."""
+    prices: Mapping[str, Price] = field(factory=dict)
+    """Maps the specs of models to their known prices."""
 
     @property
     def draft(self) -> CompiledStep | None:
@@ -133,5 +137,5 @@ class Compiled:
             "stopped": self.stopped, "reason": self.reason, "hint": self.hint,
             "diagnostics": all_as_json(self.diagnostics, source),
             "usage": usage_json(self.usage, self.calls), "cost": self.cost, "seconds": round(self.seconds, 3),
-            "warnings": list(self.warnings),
+            "warnings": list(self.warnings), **prices_json(self.prices),
         }  # fmt: skip

@@ -40,7 +40,8 @@ from .conditions import Conditions
 LONGEST_TASK = 100_000
 """Maximum characters of a task."""
 LONGEST_ANSWER: Mapping[Phase, int] = {"conditions": 100_000, "graph": 100_000, "seed": 200_000}
-"""Maximum characters of an answer, enough for a seed of about 1,000 steps; later prompts repeat the first two answers."""
+"""Maximum characters of the answer to each step. A seed may have about 1,000 steps. The first two answers are limited more,
+because later prompts repeat them."""
 LONGEST_SHOWN = 40_000
 """Maximum characters of a draft returned for repair; a longer draft is cut to the text around its faults."""
 LONGEST_TOLD = 40_000
@@ -50,19 +51,22 @@ _DIAGNOSTICS = 30
 _MESSAGE = 400
 _HINTS = 8
 _EDITS = 6_000
-"""Maximum characters of a diagnostic's edits, as JSON; longer edits are left out, because a part of them would fix nothing."""
+"""Maximum characters of a diagnostic's edits, as JSON; longer edits are omitted, because a part of them would fix nothing."""
 _MARK = 80
 """Maximum characters of the note about omitted text between two excerpts."""
 SMALL_TOKENS = 1_000
 _SMALL_TEXT = 40
 _SMALL_LIST = 2
 _VERSION = 1
-"""Version of this package's code that compiles seeds; results of other versions are not taken from the cache."""
+"""Version of the code in this package; cached results of other versions are not reused."""
 
 
 @cache
 def schema_of(phase: Phase, *, small: bool = False) -> Mapping[str, Any]:
-    """Return the JSON Schema of the answer to a step; ``small``: for a model whose answers are limited to ``SMALL_TOKENS`` tokens."""
+    """Return the JSON Schema of the answer to a step.
+
+    If ``small`` is true, texts and lists are bounded, so that the answer fits ``SMALL_TOKENS``.
+    """
     if small:
         bounded: dict[str, Any] = bounded_form(schema_of(phase), text=_SMALL_TEXT, items=_SMALL_LIST)
         return bounded
@@ -71,14 +75,32 @@ def schema_of(phase: Phase, *, small: bool = False) -> Mapping[str, Any]:
     from .conditions import ConditionsSchema, GraphSchema
 
     if phase == "seed":
-        offered = {name: each for name, each in SEED_SCHEMA["properties"].items() if name != "allow_invalid"}
-        return {**SEED_SCHEMA, "properties": offered}  # only a person may set ``allow_invalid``
+        return _offered(SEED_SCHEMA)
     return json_schema(ConditionsSchema if phase == "conditions" else GraphSchema)
+
+
+_PERSONAL = frozenset({"allow_invalid", "meta", "resolve", "reduce"})
+"""Keys of a seed that only a person writes, because they depend on the data or cost further calls."""
+_UNOFFERED = frozenset({"Example", "Reduce", "Resolve"})
+"""Titles of the definitions that are left out of the schema: those of ``_PERSONAL`` keys and of examples."""
+
+
+def _offered(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of seeds that a model writes: without examples and ``_PERSONAL`` keys.
+
+    Steps and outputs are required.
+    """
+    parts = {name: dict(each) for name, each in schema["$defs"].items() if each["title"] not in _UNOFFERED}
+    for part in parts.values():
+        part["properties"] = {name: each for name, each in part["properties"].items() if name != "examples"}
+    offered = {name: each for name, each in schema["properties"].items() if name not in _PERSONAL}
+    whole = {name: each for name, each in schema.items() if name != "dependentRequired"}
+    return {**whole, "$defs": parts, "properties": offered, "required": ["compute", "output"]}
 
 
 @cache
 def version() -> str:
-    """Return a digest of the prompts, the schemas and ``_VERSION``, which is part of the cache key."""
+    """Return a digest of the prompts, the schemas and ``_VERSION``. The digest is part of the cache key."""
     texts = [read_prompt(__package__, name) for name in (*PHASES, "repair")]
     return blake3(canonical([_VERSION, texts, [schema_of(phase) for phase in PHASES]])).hexdigest(length=16)
 
@@ -106,7 +128,7 @@ def _compact(document: Mapping[str, Any]) -> str:
 
 
 def repair_prompt(prompt: str, text: str, told: Sequence[Mapping[str, Any]]) -> str:
-    """Return the prompt that requests a repair of ``text``, the answer to ``prompt``; ``told`` are its diagnostics.
+    """Return the prompt that requests a repair of ``text``, the answer to ``prompt``; ``told`` contains the diagnostics of ``text``.
 
     The result is longer than ``prompt`` by at most ``LONGEST_SHOWN`` + ``LONGEST_TOLD`` + 1,000 characters, unless ``text`` has
     long runs of backticks (its fences must be longer than these runs).
@@ -120,11 +142,11 @@ def repair_prompt(prompt: str, text: str, told: Sequence[Mapping[str, Any]]) -> 
 
 
 def _excerpts(text: str, told: Sequence[Mapping[str, Any]]) -> str:
-    """Return both ends of ``text`` and the text around the spans of ``told``: at most ``LONGEST_SHOWN`` characters."""
+    """Return both ends of ``text`` and the text around the spans of ``told``: at most ``LONGEST_SHOWN`` characters in total."""
     places = [each["span"] for each in told if each["span"] is not None]
     each_has = LONGEST_SHOWN // (len(places) + 2) - _MARK
     parts = [(0, each_has), (len(text) - each_has, len(text))]
-    for place in places:  # more text before a fault than after it: the text before it shows the context
+    for place in places:  # more text before a fault than after the fault, because earlier text shows the context
         start = max(0, place["start"] - 2 * each_has // 3)
         parts.append((start, min(len(text), start + each_has)))
     shown, reached = [], 0
@@ -178,9 +200,9 @@ def _task_name(request: "CompileRequest", attribute: Any, value: Any) -> None:
 
 @frozen
 class CompileRequest:
-    """A task in words. ``name``: the seed's task name ("": the model chooses it); ``repairs``: maximum number of repairs per step.
+    """A task description. ``name`` is the seed's task name; if it is empty, the model chooses a name.
 
-    Raises ``RequestError``.
+    ``repairs`` is the maximum number of repairs per step. Raises ``RequestError``.
     """
 
     task: str = field(validator=_task)
@@ -231,7 +253,7 @@ class Compilations:
         self._identity = identity
 
     async def find(self, task: str, options: Any) -> dict[str, Any] | None:
-        """Return the stored result of ``task`` with ``options``; None if it is not in the cache."""
+        """Return the stored result of ``task`` with ``options``; None if the cache has no result."""
         await self._values.opened()
         found = self._values.value(self._key(task, options))
         if found is not None and not isinstance(found, dict):

@@ -1,7 +1,7 @@
-"""Compiles a task to a Formula Seed: conditions, computation graph, seed. See ``docs/design/seed.md#compiler``.
+"""Compiles a task to a Formula Seed in three steps: conditions, computation graph, seed. See ``docs/design/seed.md#compiler``.
 
 Each step is a separate request; its answer is checked before the next step begins. Model output never raises an exception here: the
-result reports the failure and has the best draft.
+result reports the failure and contains the best draft.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from ...events import DraftMended, Events, PhaseFinished, PhaseStarted, RepairAs
 from ...limits import Deadline, Repetition
 from ...models.caller import HOPELESS, Asker, Caller, Spent
 from ...results import Failed, StepFailed
+from ..loop_events import loop_events
 from .compile_results import PHASES, CheckedAnswer, Compiled, CompiledStep, Fix, Phase, Status, Stopped
 from .compile_store import (
     LONGEST_ANSWER,
@@ -76,15 +77,21 @@ class _UncheckedAnswers(Layer):
 LOOP = "compile"
 """The name of this loop in events."""
 _AGAIN = frozenset({"bad_answer", "empty", "truncated"})
-"""Kinds of call failures after which the call is repeated; every such failure counts as an unusable draft."""
+"""Kinds of call failures after which the call is repeated; each of these failures counts as an unusable draft."""
 
 
-_SAME = "\n\nYour last {} answers were the same, and have the same faults. Write another one; the same answer once more ends the repairs.\n"
+_SAME = (
+    "\n\nYour last {} answers were the same, and have the same faults. "
+    "Write a different answer; the repairs end if you give the same answer again.\n"
+)
 
 
 @define
 class PhaseRun:
-    """A step in progress. ``repairs``: their maximum number, including the client's. ``means``: constraints the model supports."""
+    """A step in progress.
+
+    ``repairs`` is the maximum number of repairs, including repairs by the client. ``means`` are the capabilities of the model.
+    """
 
     phase: Phase
     prompt: str
@@ -168,7 +175,7 @@ class PhaseRun:
         return outcome.output
 
     def _fixed_text(self, text: str) -> str:
-        """Return an answer after all fixes that need no call, so that the client does not request these fixes."""
+        """Apply all fixes that need no call to an answer, so that the client does not request a repair for these faults."""
         if len(text) > LONGEST_ANSWER[self.phase]:
             return text
         repaired = fix_draft(text, self.judge)
@@ -199,7 +206,7 @@ class PhaseRun:
     def end(self, status: Status, reason: str = "", event: str = "") -> CompiledStep:
         """Emit the end of the step and return its result so far: its last good answer or its best draft.
 
-        ``event``: the status of the event, if it differs from ``status``.
+        ``event`` is the status of the event, if it differs from ``status``.
         """
         best = self.best
         step = CompiledStep(
@@ -231,10 +238,10 @@ async def compile_task(
 ) -> Compiled:
     """Compile ``request`` with the model of ``caller``.
 
-    ``check`` returns the diagnostics of a seed: the linter, or a check that also knows contexts; a seed with errors is refused.
-    ``options``: options of the port for each call. ``events``: default is the caller's. ``cancel`` (once set) and ``time_limit``
-    (seconds) stop the call in progress. If the caller has a record, each finished call is stored in the record and reused.
-    ``cache``: a cached seed is reused if it still passes ``check``, and results are stored in the cache. ``means``: the output
+    ``check`` (the linter, or a check that also uses contexts) returns the diagnostics of a seed; a seed with errors is rejected.
+    ``options`` are the port's options for each call. ``events`` are the caller's events by default. ``cancel`` (once set) and
+    ``time_limit`` (seconds) stop the call in progress. If the caller has a record, each finished call is stored in the record and reused.
+    With a ``cache``, a cached seed is reused if it still passes ``check``, and results are stored in the cache. ``means`` are the output
     constraints that the model supports.
     """
     heard = caller.events if events is None else events
@@ -255,7 +262,10 @@ async def compile_task(
         means=means or ModelCapabilities(),
     )
     broken = len(heard.broken) if heard is not None else 0
-    made = await work.run()
+    record = caller.record
+    with loop_events(heard, LOOP, request.name, record.run_id if record is not None else "") as loop:
+        made = await work.run()
+        loop.status = made.status
     if heard is not None and not step:
         made = evolve(made, warnings=(*made.warnings, *heard.broken[broken:]))
     if cache is not None and made.status == "done":
@@ -305,7 +315,7 @@ class _Compiling:
         if not isinstance(graph, Graph):
             return self._failure()
         if graph.moved:
-            self._note(f"sorted by their needs: {', '.join(graph.moved[:8])}")
+            self._note(f"sorted by dependency: {', '.join(graph.moved[:8])}")
         if graph.loose:
             self._note(f"no output and no node needs {', '.join(graph.loose[:8])}")
         judge = SeedJudge(conditions, graph, self.check)

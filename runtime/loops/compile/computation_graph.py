@@ -21,7 +21,7 @@ from .conditions import Conditions, Names, References, error_at, has_shape, root
 class Graph:
     """A checked answer to the second step. In ``document`` each node follows its dependencies.
 
-    ``moved``: nodes that were written before their dependencies. ``loose``: nodes that neither an output nor another node needs.
+    ``moved`` are nodes that were written before their dependencies. ``loose`` are nodes that neither an output nor another node needs.
     """
 
     document: Mapping[str, Any]
@@ -32,7 +32,11 @@ class Graph:
 
 @define
 class _Reading:
-    """An answer that is being checked. ``needs`` maps each node to the nodes it needs, with the position of each need."""
+    """An answer that is being checked.
+
+    ``needs`` maps each node to the nodes that it needs. Each needed node is mapped to the JSON list that names it, and to its
+    index in this list.
+    """
 
     conditions: Conditions
     root: JsonNode
@@ -80,7 +84,7 @@ class _Reading:
             hint = f"did you mean {near}?" if near else f"its values are {', '.join(list(wanted.values)[:8])}"
             edits = [Edit(value.span, json.dumps(near, ensure_ascii=False))] if near else []
             shown = json.dumps(value.value, ensure_ascii=False)
-            message = f"{wanted.name} is never {shown if len(shown) <= 60 else shown[:59] + '…'}"
+            message = f"{shown if len(shown) <= 60 else shown[:59] + '…'} is not a value of {wanted.name}"
             self.told.append(error_at("SEED044", (*at, "values", place), message, value, hint, edits))
 
     def check_outputs(self) -> None:
@@ -115,7 +119,7 @@ class _Reading:
         return tuple(Edit(each.span, json.dumps(new)) for each in (self.nodes[old].fields["name"], *uses))
 
     def check_circles(self) -> None:
-        """Check that no node depends on itself, directly or indirectly. The offered edit removes a need for a later node."""
+        """Check that no node depends on itself, directly or indirectly. The offered edit removes one dependency of the cycle."""
         open_: dict[str, bool] = {}
         for start in self.nodes:
             way, stack = [], [(start, iter(self.needs[start]))] if start not in open_ else []
@@ -140,11 +144,11 @@ class _Reading:
         owner, place = self.needs[user][needed]
         node, gone = owner.items[place], _without(owner.items, place)
         shown = " → ".join((*circle[:8], *(("…",) if len(circle) > 8 else ()), circle[0]))
-        message = f"{user} needs itself" if len(circle) == 1 else f"these nodes need one another: {shown}"
+        message = f"{user} depends on itself" if len(circle) == 1 else f"these nodes depend on one another: {shown}"
         hint = (
             f"{user} must not need {needed}"
             if len(circle) == 1
-            else f"break the cycle, for example {user} without {needed}"
+            else f"break the cycle: for example, remove {needed} from the needs of {user}"
         )
         made = error_at("SEED041", ("nodes", self.numbers[user], "needs", place), message, node, hint, [Edit(gone, "")])
         self.told.append(made)
@@ -196,7 +200,7 @@ class _Reading:
 
 
 def _without(items: Sequence[JsonNode], place: int) -> Span:
-    """Return the span that removes an element and the comma after it; for the last element, the comma before it."""
+    """Return the span of an element and the comma after it; for the last element, of the element and the comma before it."""
     if place + 1 < len(items):
         return Span(items[place].start, items[place + 1].start)
     return Span(items[place - 1].end if place else items[place].start, items[place].end)
@@ -207,7 +211,7 @@ def check_graph(text: str, conditions: Conditions) -> CheckedAnswer:
     from .conditions import GraphModel
 
     told: list[Diagnostic] = []
-    root, source = root_of(text, "<graph>", "it has nodes, and may have unneeded", told)
+    root, source = root_of(text, "<graph>", "nodes, and optionally unneeded", told)
     if root is None:
         return CheckedAnswer(None, tuple(told), source)
     shapes = Shapes(root, "nodes", told)

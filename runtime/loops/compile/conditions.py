@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import define, field, frozen
 from pydantic import BaseModel, ConfigDict, Field
 
-from ....lang.catalogue.operations import FUNCTIONS
+from ....lang.catalogue.operations import RESERVED_FUNCTIONS
 from ....lang.diagnostic import Diagnostic, Edit, has_errors, nearest, sort_key
 from ....lang.documents.json_text import read_json
 from ....lang.documents.json_tree import JsonNode, JsonPath, path_text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Checks shared by conditions, outputs and nodes: names, and references to known properties of a review.
 
 _RESERVED = (
-    frozenset(FUNCTIONS)
+    RESERVED_FUNCTIONS
     | frozenset(keyword.kwlist)
     | {"extraction", "meta", "context", EXTRACTIONS, "true", "false", "null"}
 )
@@ -43,9 +43,9 @@ def error_at(
 
 
 def has_shape(shapes: Shapes, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
-    """Report where ``node`` does not fit ``model``. Return whether it fits and has all required properties.
+    """Report where ``node`` does not fit ``model``. Return whether ``node`` fits and has all required properties.
 
-    False also for invalid JSON, which the parser has already reported.
+    Return False for invalid JSON too, which the parser has already reported.
     """
     required = {name for name, info in model.model_fields.items() if info.is_required()}
     return shapes.fits(model, node, path) and required <= node.fields.keys()
@@ -53,7 +53,7 @@ def has_shape(shapes: Shapes, model: "type[BaseModel]", node: JsonNode, path: Js
 
 @define
 class Names:
-    """The names that one document defines. Each must be valid, unique, and not a reserved word."""
+    """The names that one document defines. Each name must be valid, unique, and not a reserved word."""
 
     shapes: Shapes
     told: list[Diagnostic]
@@ -79,7 +79,7 @@ class Names:
         self.taken[name] = path
         if name in _RESERVED:
             new = f"{name}_value"
-            message = f"{name} has another meaning in expressions"
+            message = f"{name} is a reserved name in expressions"
             self.told.append(
                 error_at("SEED043", path, message, node, f"rename it to {new}", [Edit(node.span, json.dumps(new))])
             )
@@ -151,7 +151,7 @@ class References:
 
 @frozen
 class Conditions:
-    """A checked answer to the first step. ``document`` is its JSON; ``unused``: fields that no condition uses."""
+    """A checked answer to the first step. ``document`` is the answer's JSON. ``unused`` are the fields that no condition uses."""
 
     document: Mapping[str, Any]
     fields: Mapping[str, Extracted]
@@ -161,23 +161,23 @@ class Conditions:
 
 
 def root_of(text: str, name: str, what: str, told: list[Diagnostic]) -> tuple[JsonNode | None, Source]:
-    """Read an answer as a JSON object with positions, and append errors to ``told``; the root is None if it is not an object."""
+    """Read an answer as a JSON object with positions, and append errors to ``told``; the root is None if the answer is not an object."""
     source = Source(text, name)
     read = read_json(source)
     told += read.diagnostics
     if read.root is not None and not isinstance(read.root.value, dict):
         start = read.root.start
-        told.append(Diagnostic("SEED001", "error", f"the answer is not an object: {what}", Span(start, start + 1)))
+        told.append(Diagnostic("SEED001", "error", f"the answer must be an object with {what}", Span(start, start + 1)))
         return None, source
     return read.root, source
 
 
 def check_conditions(text: str) -> CheckedAnswer:
-    """Read and check an answer to the first step. Never raises for its content."""
+    """Read and check an answer to the first step. Faults in the answer never raise an exception."""
     from ....lang.documents.seed.model import FieldModel
 
     told: list[Diagnostic] = []
-    root, source = root_of(text, "<conditions>", "it has keywords, fields, conditions and outputs", told)
+    root, source = root_of(text, "<conditions>", "keywords, fields, conditions and outputs", told)
     if root is None:
         return CheckedAnswer(None, tuple(told), source)
     shapes = Shapes(root, "outputs", told)
@@ -242,19 +242,19 @@ _Name = Field(min_length=1, max_length=100, description="Letters, digits and und
 
 
 class ConditionModel(_Strict):
-    """Something that the task asks of a review, of its metadata, or of the place."""
+    """A condition that the task sets for a review, its metadata, or the place."""
 
     model_config = ConfigDict(title="Condition")
 
     name: str = _Name
     uses: list[str] = Field(
-        description="What it is about: extraction.FIELD, meta.KEY, context.KEY, or the name of another condition."
+        description="What it depends on: extraction.FIELD, meta.KEY, context.KEY, or the name of another condition."
     )
     meaning: str = Field(max_length=10_000, description="When it holds, with all values and limits of the task.")
 
 
 class OutputModel(_Strict):
-    """A value that the task wants."""
+    """A value that the task asks for."""
 
     model_config = ConfigDict(title="Output")
 
@@ -263,49 +263,49 @@ class OutputModel(_Strict):
 
 
 class ConditionsModel(_Strict):
-    """What a task looks at and what it wants: the first step."""
+    """What a task reads and what it asks for: the first step."""
 
     model_config = ConfigDict(title="Conditions")
 
     task_name: str = Field(default="", max_length=1_000, description="A short name of the task.")
-    keywords: list[str] = Field(max_length=5_000, description="A review without any of these words is of no interest.")
-    fields: list[Any] = Field(max_length=200, description="What has to be read out of each review, by a reader.")
-    conditions: list[Any] = Field(max_length=500, description="What is asked of reviews.")
-    outputs: list[Any] = Field(min_length=1, max_length=500, description="The values that are wanted.")
+    keywords: list[str] = Field(max_length=5_000, description="Reviews that contain none of these words are ignored.")
+    fields: list[Any] = Field(max_length=200, description="What has to be extracted from each review by reading it.")
+    conditions: list[Any] = Field(max_length=500, description="The conditions on reviews.")
+    outputs: list[Any] = Field(min_length=1, max_length=500, description="The values to compute.")
 
 
 class ConditionsSchema(ConditionsModel):
-    """What a task looks at and what it wants."""
+    """What a task reads and what it asks for."""
 
     model_config = ConfigDict(title="Conditions")
 
-    fields: list[FieldModel] = Field(description="What has to be read out of each review, by a reader.")
-    conditions: list[ConditionModel] = Field(description="What is asked of reviews.")
-    outputs: list[OutputModel] = Field(min_length=1, description="The values that are wanted.")
+    fields: list[FieldModel] = Field(description="What has to be extracted from each review by reading it.")
+    conditions: list[ConditionModel] = Field(description="The conditions on reviews.")
+    outputs: list[OutputModel] = Field(min_length=1, description="The values to compute.")
 
 
 class NeedModel(_Strict):
-    """What a node is computed from."""
+    """An input of a node."""
 
     model_config = ConfigDict(title="Need")
 
     name: str = Field(description="extraction.FIELD, meta.KEY, context.KEY, or the name of another node.")
-    values: list[str] = Field(default=[], description="Of an enum field: the values that count here.")
+    values: list[str] = Field(default=[], description="For an enum field: the values that count here.")
 
 
 class NodeModel(_Strict):
-    """A value, or a filter, with what it is computed from."""
+    """A value or a filter, with its inputs."""
 
     model_config = ConfigDict(title="Node")
 
     name: str = _Name
     op: str = Field(description="The kind of node.")
-    needs: list[NeedModel] = Field(max_length=500, description="All that it is computed from.")
+    needs: list[NeedModel] = Field(max_length=500, description="All inputs of the node.")
     rule: str = Field(max_length=10_000, description="How it is computed, with all numbers of the task.")
 
 
 class _NodeSchema(NodeModel):
-    """A value, or a filter, with what it is computed from."""
+    """A value or a filter, with its inputs."""
 
     model_config = ConfigDict(title="Node")
 
@@ -315,22 +315,22 @@ class _NodeSchema(NodeModel):
 
 
 class GraphModel(_Strict):
-    """How all that is wanted is computed: the second step."""
+    """How the outputs are computed: the second step."""
 
     model_config = ConfigDict(title="Graph")
 
     nodes: list[Any] = Field(
-        min_length=1, max_length=1_000, description="The nodes, what is needed first before what needs it."
+        min_length=1, max_length=1_000, description="The nodes; each node follows the nodes that it needs."
     )
     unneeded: list[str] = Field(default=[], description="Fields of the first step that turn out not to be needed.")
 
 
 class GraphSchema(GraphModel):
-    """How all that is wanted is computed."""
+    """How the outputs are computed."""
 
     model_config = ConfigDict(title="Graph")
 
-    nodes: list[_NodeSchema] = Field(min_length=1, description="The nodes, what is needed first before what needs it.")
+    nodes: list[_NodeSchema] = Field(min_length=1, description="The nodes; each node follows the nodes that it needs.")
 
 
 NODES: dict[str, type[BaseModel]] = dict.fromkeys(OPERATIONS, NodeModel)

@@ -36,7 +36,7 @@ class SeedJudge:
     check: Check = field(default=lint)
 
     def __call__(self, text: str) -> CheckedAnswer:
-        """Read and check an answer. Never raises for its content."""
+        """Read and check an answer. Faults in the answer never raise an exception."""
         written = read_json(Source(text, "<seed>"))
         if has_errors(written.diagnostics):  # broken JSON is repaired before the seed is checked
             return CheckedAnswer(None, written.diagnostics, written.source)
@@ -101,7 +101,7 @@ class SeedJudge:
         )
 
     def notes(self, seed: FormulaSeed) -> list[str]:
-        """Return remarks on the fields, enum values and nodes of the earlier steps that a good seed lacks."""
+        """Return remarks on the fields, enum values and nodes of the earlier steps that a valid seed lacks."""
         told = []
         for name, planned in self.conditions.fields.items():
             made = seed.field_by_name.get(name)
@@ -118,7 +118,7 @@ class SeedJudge:
 
 
 def final(seed: FormulaSeed, name: str, check: Check) -> tuple[FormulaSeed, str, tuple[Diagnostic, ...]]:
-    """Return the seed with ``name`` as its task name (unless empty), its JSON, and its warnings."""
+    """Return the seed, its JSON, and its warnings. If ``name`` is not empty, the seed gets it as its task name."""
     document = dict(seed.document)
     if name:
         document = {"task_name": name, **{key: value for key, value in document.items() if key != "task_name"}}
@@ -132,7 +132,7 @@ def final(seed: FormulaSeed, name: str, check: Check) -> tuple[FormulaSeed, str,
 
 
 # Repairs an answer without a call: applies the edits offered by its diagnostics, if the edits are certain. Each fix is reported.
-# An edit that guesses a name is certain only if the two names are one typing slip apart: "negatve" is "negative", but "neutral"
+# An edit that guesses a name is certain only if the two names are one typo apart: "negatve" is "negative", but "neutral"
 # might mean any value of an enum, so its repair is left to the model.
 
 _ROUNDS = 40
@@ -145,7 +145,7 @@ _WORD = re.compile(r"""["'$]{0,2}[\w .]{1,200}["']?""")
 _SHOWN = 80
 _BRACKETS = 3
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
-"""A quoted string, or a bracket outside of quotes."""
+"""A quoted string, or a bracket outside quotes."""
 
 
 @frozen
@@ -188,7 +188,8 @@ def fix_draft(text: str, judge: Callable[[str], CheckedAnswer]) -> FixedDraft:
 def _closed(judged: CheckedAnswer, judge: Callable[[str], CheckedAnswer]) -> tuple[CheckedAnswer, Fix] | None:
     """Append the missing closing brackets if the text ends with a closing bracket and nothing else is missing; otherwise return None.
 
-    In that case the model ended the answer itself. A truncated answer, which may end anywhere, never reaches this function.
+    A closing bracket at the end shows that the model itself ended the answer. A truncated answer, which may end anywhere, never
+    reaches this function.
     """
     text = judged.source.text.rstrip()
     if len(judged.errors) != 1 or not judged.errors[0].code.startswith("JSON") or text[-1:] not in ("]", "}"):
@@ -215,7 +216,7 @@ def _missing(text: str) -> str:
 
 
 def _certain(judged: CheckedAnswer) -> list[Diagnostic]:
-    """Return the errors that can be fixed; of an expression all or none, because a half-fixed expression may mean something else."""
+    """Return the errors with certain fixes; omit expressions with other errors, because a partial fix may change the meaning."""
     sure = [each for each in judged.errors if each not in judged.offered and is_certain(each, judged.source.text)]
     left = {_place(each) for each in judged.errors if each.code.startswith("EXPR") and each not in sure}
     return [each for each in sure if not each.code.startswith("EXPR") or _place(each) not in left]
@@ -227,7 +228,7 @@ def _place(diagnostic: Diagnostic) -> str:
 
 
 def _is_better(after: CheckedAnswer, before: CheckedAnswer) -> bool:
-    """Return whether ``after`` has fewer errors than ``before``, or equally many that are all new or begin later.
+    """Return whether ``after`` has fewer errors than ``before``, or the same number of errors that are all new or begin later.
 
     A check reports only a few errors at a time, so new or later errors mean progress.
     """
@@ -272,7 +273,7 @@ def _bare_name(name: str) -> str:
 
 
 def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics whose edits don't overlap the edits of an earlier one: a fix is applied completely or not at all."""
+    """Return the diagnostics whose edits don't overlap the edits of an earlier diagnostic: a fix is applied completely or not at all."""
     made: list[Diagnostic] = []
     taken: list[Edit] = []
     for each in found:

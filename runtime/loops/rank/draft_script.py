@@ -64,7 +64,7 @@ def as_lines(objects: Sequence[dict[str, Any]]) -> str:
 
 
 def excerpts(text: str, places: Sequence[tuple[int, int]], most: int) -> str:
-    """Return at most ``most`` characters of ``text``: all, or its beginning and the text around ``places`` (start, end).
+    """Return at most ``most`` characters of ``text``: all of it, or its beginning and the text around ``places`` (start, end).
 
     A note marks omitted text with the offset at which the text continues.
     """
@@ -115,9 +115,9 @@ _LONGEST = 400_000
 class Plan:
     """The parts of a plan.
 
-    ``skeleton`` is the script's text, ``message`` the whole message. ``expand``: whether the message says that the skeleton needs
-    expansion. ``remaining``: the indices of existing items that the message names; ``nothing``: the message says that no item
-    fits. ``faults`` are errors, ``notes`` describe how malformed parts were interpreted.
+    ``skeleton`` is the script's text, ``message`` is the complete message. ``expand`` is true if the message says that the
+    skeleton needs expansion. ``remaining`` are the indices of existing items that the message names. ``nothing`` is true if the
+    message says that no item fits. ``faults`` are errors; ``notes`` describe how malformed parts were interpreted.
     """
 
     skeleton: str
@@ -131,7 +131,7 @@ class Plan:
 
 
 def read_plan(text: str, items: int) -> Plan:
-    """Read a plan over ``items`` items. Never raises."""
+    """Read a plan for a ranking of ``items`` items. Faults in the text never raise an exception."""
     if len(text) > _LONGEST:
         return Plan(
             "",
@@ -160,7 +160,7 @@ def read_plan(text: str, items: int) -> Plan:
 
 
 def _sections(text: str) -> tuple[str, str, list[str]]:
-    """Return the skeleton, the message and notes. The last of several skeletons counts, because models draft others first."""
+    """Return the skeleton, the message and notes. Of several skeletons the last is used, because a model may write drafts first."""
     marks = list(_SKELETON.finditer(text))
     if marks:
         start = marks[-1].end()
@@ -214,8 +214,8 @@ def _expansion(message: str) -> tuple[bool, list[str]]:
 # The script of a plan, which tools edit. It is read leniently and checked by the linter against the actual input. An edit is made
 # completely or not at all.
 
-OPERATIONS = {name: BUILTIN[name] for name in ("LLM", "CONST", "EXPR", "EACH", "ANSWER")}
-"""The operations that a planned script may call. Operations on a graph or on files are excluded."""
+OPERATIONS = {name: BUILTIN[name] for name in ("LLM", "CONST", "EXPR", "EACH", "JOIN", "ANSWER")}
+"""The operations that a planned script may call. Operations on a graph or on files, and functions of the host, are excluded."""
 _MOST_STEPS = 200
 _LONGEST_SKELETON = 60_000
 """Maximum characters of a script; a script of this length is read and checked in well under a second."""
@@ -242,7 +242,7 @@ class Checked:
 
 
 def check_plan_script(text: str, input: Any, models: Sequence[str] = ()) -> Checked:
-    """Read ``text`` as model output and check it against the input of the script. Never raises for its content."""
+    """Read ``text`` as model output and check it against the input of the script. Faults in the text never raise an exception."""
     if len(text) > _LONGEST_SKELETON:
         message = f"the script has {len(text):,} characters; at most {_LONGEST_SKELETON:,} are allowed"
         return Checked(Script(), (ranking_error("RANK007", message),))
@@ -335,7 +335,7 @@ class Skeleton:
     def _edited(self, steps: Sequence[str], more: int, index: int, what: str) -> Edited:
         """Accept the new steps if they form a script that runs; otherwise change nothing and report why."""
         made = check_plan_script("\n".join(steps), self.input, self.models)
-        # Of several steps with the same id, the lenient parser keeps only the last, but an edit must not remove any other step.
+        # If several steps have the same id, the lenient parser keeps only the last, but an edit must not remove any other step.
         if twice := next((each for each in made.diagnostics if each.code == "LWT014"), None):
             return _refused(ranking_error("RANK005", twice.message, "lwt_set(idx, ...) replaces the step with this id"))
         if made.failed:

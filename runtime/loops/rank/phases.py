@@ -1,7 +1,7 @@
 """Phases 2 and 3 of a ranking.
 
 In phase 2 a model completes the script with tools until it calls ``done()``. A plan that is already complete needs no model call.
-An answer may have several tool calls; they run in order up to the first failure, and the model receives the result of each call.
+An answer may contain several tool calls; they run in order up to the first failure, and the model receives the result of each call.
 In phase 3 the script runs, and its output becomes the ranking.
 """
 
@@ -20,7 +20,7 @@ from ....lang.trees.lwt import Script
 from ...events import RepairAsked, ToolCalled
 from ...excerpts import clipped, excerpt, fenced, fill, read_prompt
 from ...limits import Deadline, Repetition
-from ...lwt.operations.basic import prompted
+from ...lwt.operations.llm_call import parse_call
 from ...lwt.runner import run as run_script
 from ...models.caller import Caller, Request, Spent, counted
 from ...results import Outcome, Record, Recorded, Run, StepFailed, StepResult, Trace
@@ -74,7 +74,10 @@ _PART = re.compile(
 
 
 def read_path(data: Mapping[str, Any], path: str) -> tuple[bool, str] | Diagnostic:
-    """Return whether the value at ``path`` is complete, and its JSON; or a diagnostic if the path has no value. Never raises."""
+    """Return a flag and the JSON of the value at ``path``; the flag is false if the JSON was shortened.
+
+    Return a diagnostic if the path has no value. Never raises.
+    """
     if len(path) > _LONGEST:
         return ranking_error("RANK006", f"the path has {len(path):,} characters; at most {_LONGEST} are allowed")
     at = _ROOT.match(path).end()  # type: ignore[union-attr]
@@ -88,7 +91,7 @@ def read_path(data: Mapping[str, Any], path: str) -> tuple[bool, str] | Diagnost
             return ranking_error(
                 "RANK006",
                 f"the path is invalid from {path[at : at + 40]!r} on",
-                'a path is items[5].item_data or items[5]["a b"]',
+                'write a path such as items[5].item_data or items[5]["a b"]',
             )
         stepped = _step(value, part, path[: part.end()])
         if isinstance(stepped, Diagnostic):
@@ -115,7 +118,9 @@ def _step(value: Any, part: "re.Match[str]", path: str) -> tuple[Any] | Diagnost
             return (value[int(part["from"] or 0) : int(part["to"]) if part["to"] else None],)
         index = int(part["index"])
         if not -len(value) <= index < len(value):
-            return ranking_error("RANK006", f"{path}: no element {index}; the list has {len(value):,}")
+            return ranking_error(
+                "RANK006", f"{path}: index {index} is out of range; the list has {len(value):,} elements"
+            )
         return (value[index],)
     key = next(part[name] for name in ("name", "double", "single", "bare") if part[name] is not None)
     if not isinstance(value, Mapping):
@@ -134,7 +139,7 @@ def _step(value: Any, part: "re.Match[str]", path: str) -> tuple[Any] | Diagnost
 MAX_ITERATIONS = 10
 """Default maximum number of model answers in an expansion."""
 _HISTORY = 24_000
-"""Maximum characters of the earlier calls and results that a prompt repeats; the oldest are left out."""
+"""Maximum characters of the earlier calls and results that a prompt repeats; the oldest are omitted."""
 _CALL, _RESULT, _MESSAGE = 6_000, 12_000, 6_000
 """Maximum characters of one call, of one result, and of the plan's message in a prompt."""
 
@@ -143,7 +148,7 @@ _CALL, _RESULT, _MESSAGE = 6_000, 12_000, 6_000
 class Expanded:
     """The script to run. ``iterations`` counts model answers: 0 if the plan was already complete.
 
-    ``unfinished`` says why the expansion ended without ``done()``, so that the script may be incomplete; "" if it is complete.
+    If the expansion ended without ``done()``, ``unfinished`` says why, and the script may be incomplete; otherwise it is "".
     """
 
     script: Script
@@ -279,8 +284,8 @@ def _as_line(found: Diagnostic) -> str:
 class Executed:
     """The run of the script, the items that its output names, and the number of requests sent.
 
-    ``output`` is the last step's text; ``spent`` is the cost of repeating that step, in addition to the run. ``unsure``: why the
-    ranking may be incomplete.
+    ``output`` is the last step's text; ``spent`` is the cost of repeating that step, in addition to the run. ``unsure`` says
+    why the ranking may be incomplete.
     """
 
     run: Run
@@ -300,7 +305,7 @@ async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_co
     llm = None if caller.llm is None else counted(caller.llm, tally=sent)
     run = await run_script(
         script, input=job.data, llm=llm, models=models,
-        max_concurrency=max_concurrency, events=job.events, record=record, cancel=cancel, prompts=True,
+        max_concurrency=max_concurrency, events=job.events, record=record, cancel=cancel, prompts=True, refuses_options=False,
     )  # fmt: skip
     made = Executed(run, _order(job, run), sent.calls, run.output)
     if (
@@ -339,7 +344,7 @@ async def _ask_again(job: Job, script: Script, made: Executed, caller: Caller) -
         and step.call.operation == "LLM"
         and (prompt := (run.trace.prompts or {}).get(run.final)) is not None
     ):
-        own = prompted(step.call).request
+        own = parse_call(step.call).request
         request = Request("", "text", own.model, own.options)
     else:
         prompt, request = _about(job), Request("")
@@ -402,7 +407,7 @@ def _failure_reason(run: Run) -> str:
 
 
 def _with_budget(run: Run, reason: str) -> str:
-    """Return ``reason`` with the budget that was used up, and the option that raises it."""
+    """Return ``reason`` with the budget that was used up and the option that raises this budget."""
     failures = (each for step in run.steps.values() for each in (step.failed, *step.failed_items) if each is not None)
     spent = next((each.message for each in failures if each.kind == "budget"), "")
     if not spent:

@@ -1,4 +1,4 @@
-"""Phase 1 of a ranking: a model plans the request over the items; its script and message are checked before anything runs.
+"""Phase 1 of a ranking: a model writes a plan for the request; the plan's script and message are checked before anything runs.
 
 A faulty plan is returned to the model at most twice: the script as it was read, and the linter's diagnostics as JSON.
 """
@@ -36,11 +36,11 @@ ALL = 100_000
 _ONE = 1_200
 """Maximum characters of one item's JSON."""
 _SHORT = 120
-"""Maximum characters of a string that is shown whole; longer strings are cut."""
+"""Maximum characters of a string that is shown completely; longer strings are cut."""
 _LEAST = 12
 """Minimum characters of a cut string; a shorter beginning is useless."""
 _DEEPEST, _FIELDS, _KEPT = 6, 200, 1_000
-"""Maximum number of levels of an item, of fields of an item, and of different fields of all items."""
+"""Maximum numbers of levels of an item, of fields of an item, and of different fields of all items."""
 _ALIKE = 40
 """Fields are ordered by average length in steps of this many characters."""
 _HEADER = 8_000
@@ -54,7 +54,7 @@ _SCALAR, _TEXT, _LIST, _LONG, _RECORDS = range(5)
 
 @frozen
 class CompactItems:
-    """The lines that show the items, and a warning about omitted data; "" if nothing but records is omitted."""
+    """The lines that show the items. ``warning`` reports omitted data; it is "" if nothing but lists of records is omitted."""
 
     text: str
     warning: str = ""
@@ -114,7 +114,7 @@ def _is_records(value: Any) -> bool:
 
 @define
 class _Field:
-    """A field of the items: its path as name, and its value for each item (by index) that has the field."""
+    """A field of the items. ``name`` is its path; ``values`` maps the index of each item that has the field to the value."""
 
     name: str
     kind: int = _SCALAR
@@ -129,7 +129,8 @@ class _Field:
 def _fields(items: Sequence[Any]) -> tuple[list[_Field], bool]:
     """Return the fields, and whether more fields may exist.
 
-    Fields are sorted by kind, then by the number of items that have them (most first), then by length, then in written order.
+    Fields are sorted by kind, then by the share of items that have them (in quarters, highest first), then by average length,
+    then in written order.
     """
     found: dict[str, _Field] = {}
     more = False
@@ -192,9 +193,9 @@ def _json(value: Any) -> str:
 
 @define
 class _Chosen:
-    """The shown fields with the maximum width of each field (None: not cut). ``left``: fields that are omitted or cut.
+    """The shown fields with the maximum width of each field (None if it is not cut). ``left`` are fields that are omitted or cut.
 
-    ``more``: whether further fields exist that were not read.
+    ``more`` is true if further fields exist that were not read.
     """
 
     items: Sequence[Any]
@@ -205,11 +206,11 @@ class _Chosen:
 
     @property
     def values_shown(self) -> int:
-        """Number of values shown whole."""
+        """Number of values shown completely."""
         return sum(len(each.values) for each, width in self.fields if width is None)
 
     def as_compact_items(self) -> CompactItems:
-        """Return the lines that show the items; if data is left out, the first line says so."""
+        """Return the lines that show the items; if data is omitted, the first line says so."""
         lines = [f"[{index}] {self._line(index)}".rstrip() for index in range(len(self.items))]
         if self.columns:
             lines.insert(0, f"[index] {'|'.join(each.name for each, _ in self.fields)}")
@@ -233,7 +234,7 @@ class _Chosen:
 
 
 def _chosen(fields: Sequence[_Field], items: Sequence[Any], *, columns: bool) -> _Chosen:
-    """Choose fields in order, as long as all items fit. A string that does not fit whole is cut to the available space."""
+    """Choose fields in order, as long as all items fit. A string that does not fit completely is cut to the available space."""
     made, count = _Chosen(items, columns), len(items)
     left = ALL - sum(len(str(index)) + 4 for index in range(count)) - 2 * _NAMED * (_NAME + 10) - 400
     header = _HEADER
@@ -272,10 +273,10 @@ def _omissions(made: _Chosen, count: int) -> str:
     whole = [each for each, width in made.fields if width is None]
     begun = [each for each, width in made.fields if width is not None]
     out = [each for each in made.left if all(each is not other for other in begun)]
-    told = [f"of {count:,} items only {_names(whole) or 'the indices'} {'is' if len(whole) == 1 else 'are'} shown"]
-    told += [f"begun: {_names(begun)}"] if begun else []
-    told += [f"left out: {_names(out)}"] if out else []
-    told += ["and fields beyond the first 1,000, or beyond 200 of an item"] if made.more else []
+    told = [f"for {count:,} items, only {_names(whole) or 'the indices'} {'is' if len(whole) == 1 else 'are'} shown"]
+    told += [f"shown in part: {_names(begun)}"] if begun else []
+    told += [f"omitted: {_names(out)}"] if out else []
+    told += ["also omitted: fields beyond the first 1,000, or beyond 200 of an item"] if made.more else []
     return "; ".join(told)
 
 
@@ -290,7 +291,7 @@ def _names(fields: Sequence[_Field]) -> str:
 # only one step, with the indices of items, and a message that is as short as possible.
 
 SMALL_TOKENS = 320
-"""Token limit of a small model's plan, in addition to one token for each byte of the request that the plan repeats."""
+"""Token limit of a small model's plan. The plan repeats the request; each byte of the request adds one token to the limit."""
 _START = re.compile(r"^start:.*\n", re.MULTILINE)
 _MESSAGE = r"""
 message: "===MESSAGE===\nCONDITIONS: " LINE "\nREMAINING: " REMAINING "\nNEEDS_EXPANSION: " EXPANSION ("\n" LINE)*
@@ -340,7 +341,7 @@ def _literal(text: str) -> str:
 
 
 def _below(items: int) -> str:
-    """Return a regular expression for the numbers from 0 to below ``items``."""
+    """Return a regular expression for the numbers from 0 to ``items`` - 1."""
     last = str(items - 1)
     forms = [f"[1-9][0-9]{{{len(last) - 2}}}"] if len(last) > 2 else ["[1-9]"] if len(last) == 2 else []
     if len(last) > 2:
@@ -360,11 +361,19 @@ def _below(items: int) -> str:
 REPAIRS = 2
 """Maximum number of times a faulty plan is returned to the model."""
 _LINE = 300
-"""Maximum characters of the request in the example of a skeleton; the prompt has the whole request above the example."""
+"""Maximum characters of the request in the example of a skeleton; the prompt contains the complete request above the example."""
 _QUICK = 8_000
 """Maximum characters of a script that is read and checked on the event loop; longer scripts are checked in a thread."""
 _WRITTEN = 12_000
-"""Maximum characters of a refused script that a prompt repeats whole; a longer script is cut to excerpts."""
+"""Maximum characters of a rejected script that a prompt repeats completely; a longer script is cut to excerpts."""
+
+
+def most_calls(max_iterations: int) -> int:
+    """Return the maximum number of calls for one request, without the calls of the script that the model writes.
+
+    These are the plan and its repairs, the iterations of the expansion, and one repetition of the script's last step.
+    """
+    return 1 + REPAIRS + max_iterations + 1
 
 
 @frozen
@@ -376,7 +385,7 @@ class Planned:
 
 
 def plan_prompt(job: Job, shown: CompactItems) -> str:
-    """Return the prompt of the planning phase. ``shown``: the lines that show the items."""
+    """Return the prompt of the planning phase. ``shown`` contains the lines that show the items."""
     values = {"context": fenced(job.request), "items_compact": fenced(shown.text), "wanted": _escaped_request(job)}
     return fill(read_prompt(__package__, "plan"), values)
 
@@ -431,7 +440,7 @@ async def plan(job: Job, spent: Spent) -> Planned:
 
 
 def _faulty_part(written: str, objects: Sequence[Mapping[str, Any]]) -> str:
-    """Return the part of a refused script that a prompt shows: all of it, or excerpts around its faults."""
+    """Return the part of a rejected script that a prompt shows: all of it, or excerpts around its faults."""
     spans = (each["span"] for each in objects if each.get("span"))
     return excerpts(written, [(span["start"], span["end"]) for span in spans], _WRITTEN)
 

@@ -1,4 +1,7 @@
-"""Runs one request from plan to ranking, or several requests in parallel. Model failures do not raise: the result reports them."""
+"""Runs one request from plan to ranking, or several requests in parallel.
+
+Model failures do not raise exceptions: the result reports the failures.
+"""
 
 import asyncio
 import json
@@ -15,6 +18,7 @@ from ...events import Events
 from ...limits import Deadline, checked_time_limit
 from ...models.caller import Caller, Losses, Spent
 from ...results import Failed, StepFailed
+from ..loop_events import loop_events
 from .phases import MAX_ITERATIONS, Executed, Expanded, execute, expand
 from .plan_phase import Planned, plan
 from .ranking_parser import name_of
@@ -23,11 +27,11 @@ from .ranking_results import NONE, Job, Phase, Ranked, RequestAdmission, Status,
 __all__ = ["MAX_ITERATIONS", "MOST_ITEMS", "Work", "check_requests", "prepare", "rank", "rank_many"]
 
 
-# The items of a ranking: a list, or an object whose ``items`` is a list; anything else is refused.
+# The items of a ranking: a list, or an object whose ``items`` is a list; anything else is rejected.
 
 MOST_ITEMS = 2_000
 """Maximum number of items of one ranking; more items do not fit into a prompt."""
-_FORM = 'items are a JSON list, or {"items": [...]}'
+_FORM = 'items must be a JSON list, or {"items": [...]}'
 
 Data = Mapping[str, Any]
 """The input that scripts and ``read`` see: ``items``, ``request``, and the other properties of the given object."""
@@ -48,7 +52,7 @@ def read_items(given: Any) -> tuple[list[Any], dict[str, Any]]:
         raise RequestError("items", "the list of items is empty", _FORM)
     if len(items) > MOST_ITEMS:
         raise RequestError(
-            "items", f"{len(items):,} are too many", f"at most {MOST_ITEMS:,}; remove some before ranking"
+            "items", f"{len(items):,} items are too many", f"the maximum is {MOST_ITEMS:,}; remove some before ranking"
         )
     return list(items), beside
 
@@ -57,7 +61,7 @@ def _called(value: Any) -> str:
     """Return the JSON type name of a value that is not a list."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
-    kinds = ((str, "a text"), (Mapping, "an object"), (int | float, "a number"))
+    kinds = ((str, "a string"), (Mapping, "an object"), (int | float, "a number"))
     return next((name for kind, name in kinds if isinstance(value, kind)), type(value).__name__)
 
 
@@ -70,8 +74,8 @@ _PhaseName = Literal["plan", "expand", "execute"]
 class Work:
     """The items to rank, the other properties of the input, and the settings of calls. Raises ``RequestError``.
 
-    ``time_limit``: seconds for each request. ``means``: the output constraints that the model supports: a grammar for the plan, and
-    its tool-calling interface for the expansion. A model without tool calling writes its calls as text.
+    ``time_limit`` is in seconds for each request. ``means`` are the output constraints that the model supports: a grammar for the plan,
+    and its tool-calling interface for the expansion. A model without tool calling writes its calls as text.
     """
 
     items: Sequence[Any] = field(repr=False)
@@ -84,7 +88,7 @@ class Work:
 
 
 def prepare(items: Any, **options: Any) -> Work:
-    """Return the checked input of a ranking. ``options``: the other fields of ``Work``. Raises ``RequestError``."""
+    """Return the checked input of a ranking. ``options`` are the other fields of ``Work``. Raises ``RequestError``."""
     listed, beside = read_items(items)
     try:
         json.dumps([listed, beside], allow_nan=False, ensure_ascii=False).encode()
@@ -105,9 +109,9 @@ async def rank(
 ) -> Ranked:
     """Rank the items for ``request`` with the models of ``caller``.
 
-    ``number`` is the number of the request, from 0 (``R00``). ``events``: default is the caller's. Setting ``cancel``, or reaching
-    the work's time limit, stops the calls in progress. ``short``: the reason if plan and expansion may only use recorded answers.
-    If the caller has a record, every finished call is stored in the record and reused. Raises ``RequestError``.
+    ``number`` is the number of the request, from 0 (``R00``). ``events`` are the caller's events by default. Setting ``cancel``, or
+    reaching the work's time limit, stops the calls in progress. If plan and expansion may only use recorded answers, ``short`` is the
+    reason. If the caller has a record, every finished call is stored in the record and reused. Raises ``RequestError``.
     """
     check_requests([request])
     checked = request.strip()
@@ -135,7 +139,7 @@ async def rank_many(
     """
     check_requests(requests)
     admission = RequestAdmission(max_calls if len(requests) > 1 else None, work.max_concurrency)
-    turn = asyncio.Lock()  # granted in the order of requests
+    turn = asyncio.Lock()  # slots are granted in the order of the requests
 
     async def one(number: int, request: str) -> Ranked:
         async with turn:
@@ -182,6 +186,14 @@ class _Ranking:
 
     async def run(self, cancel: asyncio.Event | None) -> Ranked:
         """Run to the end, or until stopped; no call is in progress afterwards."""
+        job = self.job
+        run_id = job.caller.record.run_id if job.caller.record is not None else ""
+        with loop_events(job.events, "rank", run=run_id, request=job.number) as loop:
+            ranked = await self._run(cancel)
+            loop.status = ranked.status
+        return ranked
+
+    async def _run(self, cancel: asyncio.Event | None) -> Ranked:
         ending = Deadline(cancel, self.work.time_limit)
         task = asyncio.ensure_future(self._phases())
         try:
@@ -260,16 +272,16 @@ class _Ranking:
             status = "partial" if executed.run.status == "partial" or unfinished else "complete"
             reason = unfinished
         if order is not None and order.unknown and indices:
-            job.warn(f"the output names unknown items, which are left out: {', '.join(order.unknown[:5])}")
+            job.warn(f"the output names unknown items, which are omitted: {', '.join(order.unknown[:5])}")
         if none and planned is not None and planned.read.remaining:
             named = ", ".join(str(index + 1) for index in planned.read.remaining[:5])
-            job.warn(f"the result is that no item fits, but the plan named: {named}")
+            job.warn(f"the output says that no item fits, but the plan named: {named}")
         if planned is not None and planned.read.nothing and indices:
-            job.warn("the ranking has items, but the plan said that no item matches")
+            job.warn("the ranking contains items, but the plan said that no item matches")
         if planned is not None and planned.read.remaining:
             pruned = [str(index + 1) for index in indices if index not in planned.read.remaining]
             if pruned:
-                job.warn(f"the ranking has items that the plan had left out: {', '.join(pruned[:5])}")
+                job.warn(f"the ranking contains items that the plan had excluded: {', '.join(pruned[:5])}")
         return Ranked(
             job.request, job.number, status, tuple(index + 1 for index in indices),
             tuple(name_of(job.items[index]) for index in indices), reason,

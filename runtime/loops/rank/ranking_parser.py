@@ -1,9 +1,9 @@
 """Reads the output of the last step as a ranking: the named items and their order. See ``docs/design/loops.md#ranking``.
 
-The text may have indices from 0, alone or as a list, with few words around them. It may also name items, as "item 5" or by their
-names. An index may be followed by the item's name and an explanation. A number in a sentence is not an index: "I looked at 3 cafes"
-ranks nothing. A number that contradicts a name, two items in one sentence, and unreadable text are refused; the parser never
-guesses. "No item fits" is a valid result.
+The text may contain indices from 0, alone or as a list, with few words around them. The text may also name items, as "item 5" or by their
+names. An index may be followed by the item's name and an explanation. A number in a sentence is not an index: "I looked at 3 cafes" ranks
+nothing. A number that contradicts a name, two items in one sentence, and unreadable text are rejected; the parser never guesses. "No item
+fits" is a valid result.
 """
 
 import re
@@ -49,9 +49,9 @@ _MENTIONED = (
 
 @frozen
 class Order:
-    """Indices from 0, best first. ``unknown``: named indices of items that do not exist; ``reason``: why no index was found.
+    """Indices from 0, best first. ``unknown`` are named indices of items that do not exist; ``reason`` says why no index was found.
 
-    ``none``: the text says that no item fits.
+    ``none`` is true if the text says that no item fits.
     """
 
     indices: tuple[int, ...] = ()
@@ -61,7 +61,7 @@ class Order:
 
 
 def name_of(item: Any) -> str:
-    """Return the item's name; "" if it has none."""
+    """Return the item's name; "" if it has no name."""
     if isinstance(item, str):
         return item if len(item) <= 200 else ""
     if isinstance(item, Mapping):
@@ -115,12 +115,15 @@ def _contradiction(found: Sequence[Any], named: "set[int]", names: "Names") -> s
         ", ".join(map(str, found[:3])),
         ", ".join(short(names.own[each], 40) for each in sorted(named)[:3]),
     )
-    return f"the output contradicts itself: it gives the index {numbers}, and names {called}"
+    return f"the output contradicts itself: it gives the index {numbers}, but names {called}"
 
 
 @frozen
 class Names:
-    """The item names: ``own`` maps indices to names, ``indices`` folded names to indices; ``pattern`` matches the longest name."""
+    """The item names: ``own`` maps indices to names, and ``indices`` maps folded names to indices.
+
+    ``pattern`` matches the longest name.
+    """
 
     own: Mapping[int, str]
     indices: Mapping[str, tuple[int, ...]]
@@ -139,7 +142,10 @@ class Names:
         return cls(own, {name: tuple(listed) for name, listed in indices.items()}, pattern)
 
     def mentioned(self, text: str) -> set[int]:
-        """Return the items named in ``text``; all candidates if several share the name or it may be part of another name."""
+        """Return the items named in ``text``.
+
+        If several items have the same name, or a name may be part of a longer name, all these items are returned.
+        """
         found: set[int] = set()
         alone = _folded_name(_ORDINAL.sub("", text))
         for match in self.pattern.finditer(text) if self.pattern is not None else ():
@@ -156,7 +162,7 @@ class Names:
         return found
 
     def _longer(self, name: str, around: str) -> Iterator[int]:
-        """Yield the items whose longer names contain ``name``, if the text around ``name`` has further words of such a name."""
+        """Yield each item whose longer name contains ``name``, if the text ``around`` contains a further word of that longer name."""
         words = name.split()
         for other, listed in self.indices.items():
             if len(other) <= len(name) or f" {name} " not in f" {other} ":
@@ -276,7 +282,7 @@ def _index_of(value: Any, names: Names) -> int | None:
 
 
 def _as_lines(text: str) -> list[Any] | None:
-    """Read the last lines if they have only indices; a label and an ordinal number before an index are ignored."""
+    """Read the last lines if they contain only indices; a label and an ordinal number before an index are ignored."""
     lines = [line.strip().strip("`*\"'.").strip() for line in text.strip().splitlines()]
     lines = _without_places([line for line in lines if line])
     found: list[int] = []
@@ -358,7 +364,7 @@ _PIECE = re.compile(
 
 
 def _parse_entry(line: str, names: Names) -> tuple[int | None, int | None] | None:
-    """Return the index at the beginning of a line and the item the line names; None for no entry or several items."""
+    """Return the index at the beginning of a line and the item the line names; None if the line is not an entry or names several items."""
     line = _PLACED_NUMBER.sub("", line.strip(), count=1)
     line = _LABEL.sub("", line, count=1) if _NUMBERED.match(line) is None else line
     head = _NUMBERED.match(line)
@@ -397,7 +403,7 @@ def _name_position(names: Names, line: str) -> int:
 
 
 def _as_choice(text: str, names: Names) -> list[Any] | None:
-    """Read a text that chooses one item: its leading index, if the explanation names no other item, or the only name in it."""
+    """Read a text that chooses one item by a leading index (if the explanation names no other item) or by its only name."""
     named, numbered = names.mentioned(text), {int(each) for each in _AS_ITEM.findall(text)}
     head = _NUMBERED.match(_LABEL.sub("", text, count=1).lstrip())
     if head is not None:
@@ -423,6 +429,6 @@ def _folded_name(text: str) -> str:
 
 
 def _as_mentions(text: str, names: Names) -> list[Any] | None:
-    """Read the item that a sentence calls the best; several candidates are refused as ambiguous."""
+    """Read the item that a sentence calls the best; several candidates are rejected as ambiguous."""
     found = dict.fromkeys(int(number) for pattern in _MENTIONED for number in pattern.findall(text))
     return list(found) if len(found) == 1 and not names.mentioned(text) - set(found) else None

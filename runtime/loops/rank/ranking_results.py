@@ -1,7 +1,7 @@
 """The result of a ranking: the items, best first, and a report of each phase. See ``docs/design/loops.md#ranking``.
 
-Positions in a ranking count from 1; indices in scripts and in ``REMAINING`` count from 0. Costs are US dollars, None if no call's
-cost is known.
+Positions in a ranking begin at 1; indices in scripts and in ``REMAINING`` begin at 0. Costs are in US dollars; None if no call
+has a known cost.
 """
 
 import asyncio
@@ -13,11 +13,12 @@ from typing import Any, Literal
 from attrs import asdict, define, field, frozen
 
 from ....adapters.llm import Usage
+from ....adapters.llm.budget import Price
 from ....adapters.llm.strict_schema import ModelCapabilities
 from ...answers.generator import ask_text
 from ...events import BudgetReached, Events, PhaseFinished, PhaseStarted, Warned
 from ...models.caller import Asker, Caller, Losses, Spent
-from ...results import Failed, Run, StepFailed, StepResult, usage_json
+from ...results import Failed, Run, StepFailed, StepResult, prices_json, usage_json
 from ...runs.journal import RANK, RunError, RunRecorder, StoredRun, begin, hash_of
 
 Status = Literal["complete", "partial", "failed", "cancelled"]
@@ -34,7 +35,7 @@ class Repair:
 
 @frozen
 class ToolUse:
-    """A tool call, or text that resembles a call: ``call`` is the text as written, ``result`` the message to the model."""
+    """A tool call, or text that resembles a call. ``call`` is the model's text, and ``result`` is the message to the model."""
 
     iteration: int
     call: str
@@ -68,11 +69,11 @@ class Phase:
 class Ranked:
     """The ranking of a request.
 
-    ``ranking``: the ranked items, best first, as positions from 1 in the list of items; empty if ``status`` is failed or cancelled
-    (``reason`` has the cause). ``status`` is partial if a step of the script failed or the script was not completed (``reason``
+    ``ranking`` contains the ranked items, best first, as positions from 1 in the list of items; it is empty if ``status`` is failed or
+    cancelled (``reason`` says why). ``status`` is partial if a step of the script failed or the script was not completed (``reason``
     says which). ``conditions`` and ``remaining`` (indices from 0) come from the plan; ``skeleton`` is the planned script,
-    ``script`` the script that ran. ``names`` are the names of the ranked items, if they have names. ``none_fits``: no item fits
-    the request, so ``ranking`` is empty.
+    ``script`` is the script that ran. ``names`` are the names of the ranked items, if they have names. ``none_fits`` is true if
+    no item fits the request; ``ranking`` is then empty.
     """
 
     request: str
@@ -94,10 +95,12 @@ class Ranked:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     none_fits: bool = False
+    prices: Mapping[str, Price] = field(factory=dict)
+    """Maps the specs of models to their known prices."""
 
     @property
     def best(self) -> int | None:
-        """The best item's position from 1; None if there is no ranking."""
+        """The best item's position from 1; None if no item is ranked."""
         return self.ranking[0] if self.ranking else None
 
     @property
@@ -133,7 +136,7 @@ class Ranked:
             "phases": [phase.as_json() for phase in self.phases],
             "repairs": [asdict(each) | {"diagnostics": list(each.diagnostics)} for each in self.repairs],
             "tools": [asdict(each) for each in self.tools], "usage": {**usage_json(self.usage, self.calls), "cost": self.cost},
-            "seconds": round(self.seconds, 3), "warnings": list(self.warnings),
+            "seconds": round(self.seconds, 3), "warnings": list(self.warnings), **prices_json(self.prices),
         }  # fmt: skip
 
 
@@ -191,9 +194,9 @@ class StoredRanking(StoredRun):
     def resume(self, items: Any = None, requests: Sequence[str] | None = None, *, force: bool = False) -> RunRecorder:
         """Open the run to continue it and return its recorder, which recalls the recorded answers. Raises ``RunError``.
 
-        If the given items or requests differ from the recorded ones, or a record is damaged, the run is refused; with ``force`` the
-        affected calls are repeated. Items and requests that are None are read from the run's folder, whose files are checked
-        against the run's head in the same way.
+        If the given items or requests differ from the recorded ones, or a record is damaged, resuming fails; with ``force`` the affected
+        calls are repeated instead. Items and requests that are None are read from the run's folder, whose files are checked against the
+        run's head in the same way.
         """
         changed = []
         for given, name, kept in ((items, _ITEMS, "input_hash"), (requests, _REQUESTS, "script_hash")):
@@ -212,7 +215,7 @@ load = StoredRanking.load
 
 
 def ranked_done(recorder: RunRecorder, ranked: Ranked) -> None:
-    """Store the result of a request, so that the run shows it; its calls are already stored."""
+    """Store the result of a request, so that the run shows it; the calls of the request are already stored."""
     good = ranked.status in ("complete", "partial")
     output = "no item fits" if ranked.none_fits else ", ".join(map(str, ranked.ranking))
     recorder.step_done(
@@ -232,7 +235,7 @@ def totals_done(recorder: RunRecorder, ranked: Sequence[Ranked], seconds: float)
 
 
 def _encoded(value: Any) -> bytes:
-    """Return the bytes by which ``value`` is stored and compared. Object keys keep their order, because prompts show the order."""
+    """Return the bytes for storing and comparing ``value``. Object keys keep their order, because prompts show the order."""
     return json.dumps(value, allow_nan=False).encode()
 
 
@@ -244,10 +247,12 @@ NONE = ModelCapabilities()
 
 @define
 class Job:
-    """A request in progress. ``number`` counts requests from 0; ``label`` ("R00") is the prefix of its calls in events and records.
+    """A request in progress.
 
-    ``data`` is the input of scripts; ``options`` apply to each call of plan and expansion. ``means``: the output constraints that
-    the model supports. ``warnings``, ``repairs`` and ``tools`` are collected while the request runs, and kept if it fails.
+    ``number`` is the number of the request, from 0; ``label`` ("R00") is the prefix of its calls in events and records.
+    ``data`` is the input of scripts; ``options`` are the options of each call in plan and expansion. ``means`` are the output
+    constraints that the model supports. ``warnings``, ``repairs`` and ``tools`` are collected while the request runs, and kept
+    if the request fails.
     """
 
     number: int
@@ -265,7 +270,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        """The request's number as the debug log writes it."""
+        """The request's number as it is written in the debug log."""
         return f"R{self.number:02}"
 
     @property
@@ -313,7 +318,7 @@ _LEAST = 2
 """Minimum number of calls of a ranking: a plan and one step."""
 _USUAL = 4
 """Calls reserved for each of several parallel requests."""
-_HOW = "max_calls, or --max-calls, raises it"
+_HOW = "raise it with max_calls, or --max-calls"
 
 
 def with_budget_hint(reason: str) -> str:
@@ -325,7 +330,10 @@ def with_budget_hint(reason: str) -> str:
 
 @define
 class RequestAdmission:
-    """Decides which requests may begin. ``most``: calls of all requests (None: no limit); ``places``: maximum in parallel."""
+    """Decides which requests may begin.
+
+    ``most`` is the number of calls for all requests together (None means no limit); ``places`` is the maximum number of parallel requests.
+    """
 
     most: int | None
     places: int
@@ -339,7 +347,7 @@ class RequestAdmission:
 
     @property
     def _short(self) -> bool:
-        """Whether too few calls are left for one more request, after the minimum for the requests in progress."""
+        """Whether too few calls are left for one more request, if each request in progress needs only the minimum."""
         return self.most is not None and self.most - self._sent - self._under_way * _LEAST < _LEAST
 
     async def begin(self) -> Failed | None:
@@ -352,11 +360,11 @@ class RequestAdmission:
         if not short:
             return None
         left = max(0, (self.most or 0) - self._sent)
-        few = f"{left} of the budget of {self.most} calls {'is' if left == 1 else 'are'} left, and a ranking takes at least {_LEAST}"
+        few = f"{left} of the budget of {self.most} calls {'is' if left == 1 else 'are'} left, but a ranking takes at least {_LEAST}"
         return Failed("budget", few, _HOW)
 
     def ended(self, sent: int) -> None:
-        """Account for the end of a request that sent ``sent`` calls."""
+        """Record that a request has ended after ``sent`` calls."""
         self._under_way -= 1
         self._sent += sent
         self._changed.set()

@@ -1,7 +1,7 @@
 """Finds the tool calls in a model's text, for the second phase of a ranking.
 
 A call has its own line, or several lines if its text has line breaks. A bullet, a number, "Action:", ``x =`` or ``tools.`` may
-precede the call, markup may surround it, and a remark may follow it. Calls written as JSON also count. A mention of ``done()`` in
+precede the call, markup may surround it, and a remark may follow it. Calls written as JSON are also recognized. A mention of ``done()`` in
 prose is not a call. Text that begins like a call but can't be read is a fault, and everything after it is ignored, so that no edit
 before ``done()`` is skipped.
 """
@@ -24,11 +24,11 @@ from .draft_script import ranking_error
 _DECODER = json.JSONDecoder()
 _MEANT = re.compile(r'"(?:tool|name|function)"\s*+:\s*+"(?:done|lwt_|read")')
 _LOOKED_AT = 300
-"""Maximum characters at the beginning of an object in which a call is recognised."""
+"""Maximum characters at the beginning of an object in which a call is recognized."""
 
 
 def json_calls(text: str, at: int) -> tuple[list[Any] | None, int]:
-    """Return the JSON values at ``at`` (None: a call that is not valid JSON) and the position to continue from."""
+    """Return the JSON values at ``at`` (None for a call that is not valid JSON) and the position to continue from."""
     try:
         value, end = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -74,7 +74,7 @@ class Reader:
     _left: int = _PARSED
 
     def number(self, at: int) -> tuple[int, int] | None:
-        """Return the integer that begins at ``at``, and its end."""
+        """Return the integer that begins at ``at``, and the offset of its end."""
         written = _NUMBER.match(self.text, at)
         return None if written is None else (int(written[1] or written[2] or written[3]), written.end())
 
@@ -101,7 +101,7 @@ class Reader:
         return None
 
     def _parsed(self, at: int) -> tuple[str, int] | None:
-        """Read a step up to the first position where it is complete and the call is closed, or else a line ends."""
+        """Read a step up to the first position where the step is complete and the call is closed, or else up to the end of a line."""
         quote, start = self._opened(at)
         if not _STEP.match(self.text, start):
             return None
@@ -140,13 +140,13 @@ class Reader:
         return len(read.steps) == 1 and not read.diagnostics
 
     def _opened(self, at: int) -> tuple[str, int]:
-        """Return the closing quote that matches the opening quote at ``at`` ("" for none), and the start of the text."""
+        """Return the closing quote that matches the opening quote at ``at`` ("" if there is no quote), and the start of the text."""
         opened = _OPENED.match(self.text, at)
         quote = (opened[1] or "") if opened else ""
         return _CURLY.get(quote, quote), opened.end() if opened else at
 
     def _unescaped(self, at: int, following: int) -> tuple[str, int] | None:
-        """Read a text with unescaped quotes, or without quotes: up to the end of a line before ``following``."""
+        """Read a string with unescaped quotes, or without quotes: up to the end of a line before ``following``."""
         text = self.text
         quote, start = self._opened(at)
         if not quote and text[start : start + 1] not in ("(", "i"):  # neither a step nor a path such as items[5]
@@ -183,7 +183,7 @@ LONGEST = 60_000
 
 @frozen
 class Call:
-    """A tool call: its name, and its arguments by name."""
+    """A tool call: the name of the tool, and a mapping from parameters to arguments."""
 
     tool: str
     arguments: dict[str, Any] = field(factory=dict)
@@ -201,7 +201,7 @@ class Calls:
     fault: Diagnostic | None = None
 
 
-# All quantifiers are possessive, so that a line of 100,000 blanks is scanned only once.
+# All quantifiers are possessive, so that a line of 100,000 spaces is scanned only once.
 _BEFORE = (
     r"[ \t]*+(?:(?:[-*>•→|]|\d{1,3}[.)])[ \t]++)*+"
     r"(?:\**+(?:Next )?(?:Action|Tool|Call|Step)(?: \d++)?\**+[ \t]*+:\**+[ \t]*+)?`{0,3}+\**+`{0,3}+[ \t]*+"
@@ -221,20 +221,23 @@ _CLOSED = re.compile(r"\)[ \t]*+[;.]?`{0,3}+[ \t\r]*+\Z")
 
 
 def read_calls(text: str) -> Calls:
-    """Return the calls in ``text`` that are on their own lines. Never raises.
+    """Return the calls in ``text`` that are on their own lines. Faults in the text never raise an exception.
 
-    Everything after a line "Observation:" is ignored, because the model invented that tool result; inside a step it is plain text.
+    Everything after a line "Observation:" is ignored, because the model invented that tool result; inside a step, such a line
+    is plain text.
     """
     if len(text) > LONGEST:
-        return Calls((), ranking_error("RANK007", f"the answer has {len(text):,} characters", f"at most {LONGEST:,}"))
+        return Calls(
+            (), ranking_error("RANK007", f"the answer has {len(text):,} characters", f"the maximum is {LONGEST:,}")
+        )
     found = _Scan(text).read()
-    if not found.calls and found.fault is None:  # the whole text may be a JSON call in another notation
+    if not found.calls and found.fault is None:  # the complete text may be a JSON call in another notation
         return _single_json_call(text)
     return found
 
 
 def _single_json_call(text: str) -> Calls:
-    """Read ``text`` leniently as a single JSON call: ``{"tool": ..., "arguments": {...}}``; return no calls if it is none."""
+    """Read ``text`` leniently as a single JSON call: ``{"tool": ..., "arguments": {...}}``; return no calls for other text."""
     value = literals.read(text) if text.lstrip().startswith(("{", "`")) and "arguments" in text else None
     made = _of_json([value.value]) if isinstance(value, literals.Reading) else []
     return Calls(()) if not made else Calls((), made[0]) if isinstance(made[0], Diagnostic) else Calls((made[0],))
@@ -331,7 +334,10 @@ def _of_json(values: list[Any]) -> list[Call | Diagnostic]:
 
 
 def _arguments(reader: Reader, at: int, name: str) -> tuple[dict[str, Any], int] | Diagnostic | int:
-    """Return the arguments that begin at ``at`` and the end of the call; a fault; or, for prose, the position after it."""
+    """Return the arguments that begin at ``at`` and the end of the call.
+
+    For an unreadable call, return the fault; for prose, return the end of the prose.
+    """
     text, parameters, found = reader.text, PARAMETERS[name], dict[str, Any]()
     for number, (parameter, kind) in enumerate(parameters):
         if named := _NAMED.match(text, at):
@@ -371,7 +377,7 @@ def _unknown(name: str) -> Diagnostic:
 
 
 def _wanted(name: str) -> Diagnostic:
-    return ranking_error("RANK004", f"wrong call of {name}", f"write {_signature(name)}")
+    return ranking_error("RANK004", f"invalid call of {name}", f"write {_signature(name)}")
 
 
 def _passed_over(name: str) -> Diagnostic:

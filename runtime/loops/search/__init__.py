@@ -1,6 +1,6 @@
 """Search over plans: states are nodes, ``next_actions`` are branches, and plans run on forks. See ``docs/design/loops.md#search``.
 
-``search`` is the entry point; greedy, beam and MCTS are its strategies. docs/reference/search.md describes it.
+``search`` is the entry point; greedy, beam and MCTS are its strategies. ``docs/reference/search.md`` describes its use.
 """
 
 from .growth import Opener, Opening

@@ -28,15 +28,15 @@ _LONGEST = 500
 
 
 class Opening(Protocol):
-    """Opens executors, which all share the same graph, models and caches."""
+    """Opens executors. All executors share the same graph, models and caches."""
 
     def open(self, state: StateStore, node: Node, action: Action) -> GASLExecutor:
-        """Return an executor over ``state``, a fork of ``node``'s state, that will execute ``action``."""
+        """Return an executor that will execute ``action`` in ``state``, a fork of the state of ``node``."""
         ...
 
 
 Opener: TypeAlias = Callable[[StateStore], GASLExecutor] | Opening
-"""An ``Opening``, or a function of a state that returns an executor over the state, independent of its node in the tree."""
+"""An ``Opening``, or a function that takes only a state (without its node in the tree) and returns an executor over it."""
 
 
 @frozen
@@ -53,14 +53,14 @@ def as_opening(opener: Opener) -> Opening:
         return opener
     if callable(opener):
         return _AsOpening(opener)
-    raise TypeError("an opener is a function of a state, or has `open(state, node, action)`")
+    raise TypeError("an opener must be a function of a state, or have `open(state, node, action)`")
 
 
 @frozen
 class Outcome:
     """The result of a plan: its status ("refused" if it was not run), and the resulting state (None if it failed).
 
-    ``key`` identifies the state; ``origin`` distinguishes states with model answers by their path, see ``Node``.
+    ``key`` identifies the state; ``origin`` distinguishes states with model answers by their path (see ``Node``).
     """
 
     status: str
@@ -73,7 +73,7 @@ class Outcome:
 
 @define
 class Steps:
-    """Executes the plans of a search. ``outcomes``: a plan that failed or changed nothing also leads to a separate state."""
+    """Executes the plans of a search. With ``outcomes``, plans that failed or changed nothing lead to separate states, too."""
 
     opener: Opening
     meter: Meter
@@ -98,7 +98,7 @@ class Steps:
         return [self._known.get((node.key, action.does)) for node, action in asked]
 
     def _reserved(self, action: Action) -> bool:
-        """Reserve a step for an action; return False if no step is left. An answer takes no step."""
+        """Reserve a step for an action; return False if no step is left. An action that is an answer needs no step."""
         if action.answer is None:
             if self.meter.steps_left == 0:
                 return False
@@ -170,9 +170,10 @@ _WARNINGS = 50
 
 @define
 class GrowingTree:
-    """The tree. ``nodes`` are sorted by number, the root first. ``enough`` is the value that ends the search (None: no value does).
+    """The tree. ``nodes`` are sorted by number, the root first.
 
-    ``answers``: only a state with an answer can end the search, and any state with an answer ranks above the states without one.
+    ``enough`` is the value that ends the search; None means that no value ends it. If ``answers`` is true, only a state with an
+    answer can end the search, and any state with an answer ranks above the states without one.
     """
 
     steps: Steps
@@ -219,7 +220,7 @@ class GrowingTree:
         self._stop_if_enough(self.nodes)
 
     async def propose(self, nodes: Sequence[Node]) -> None:
-        """Add proposed branches to each node, the most confident first; a node without proposals gets no branches."""
+        """Add proposed branches to each node, most confident first; a node without proposals gets no branches."""
         fresh = [node for node in dict.fromkeys(nodes) if not node.proposed]
         for node in fresh:
             node.proposed = True
@@ -245,7 +246,7 @@ class GrowingTree:
         return ()
 
     async def open(self, branches: Sequence[tuple[Node, Branch]]) -> None:
-        """Execute branches; value new states and merge known ones. Branches beyond the step budget stay open."""
+        """Execute branches, rate new states and merge known ones. Branches beyond the step budget stay open."""
         if self.events:
             for node, branch in branches:
                 action = branch.action
@@ -283,7 +284,7 @@ class GrowingTree:
         return made
 
     def keep(self, node: Node) -> None:
-        """Add a state that ``look`` returned to the tree, together with the states on the path to it."""
+        """Add a state that ``look`` returned, and the states on the path to that state, to the tree."""
         for each in way_to(node):
             if each.number >= 0 or each.parent is None or each.action is None:
                 continue
@@ -344,7 +345,7 @@ class GrowingTree:
         self._unvalued += len(unvalued)
 
     def failed(self, what: str, error: Exception) -> None:
-        """Record an error raised by a custom part; stop if a model will not answer any further call."""
+        """Record an error raised by a custom part; stop the search if a model will not answer any further call."""
         self.steps.meter.failed(error)
         self._warn(cut(f"{what}: {_reason(error)}", 500))
 
@@ -354,12 +355,12 @@ class GrowingTree:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of an error; for errors raised by custom parts, the class as well."""
+    """Return the message of an error; if a custom part raised the error, with its class."""
     if isinstance(error, StepFailed):
         return error.failed.message
     return error.message if isinstance(error, LLMError) else f"{type(error).__name__}: {error}"
 
 
 def _node(parent: Node, action: Action, store: StateStore, outcome: Outcome) -> Node:
-    """Return a node that is not yet in the tree: its number is -1."""
+    """Return a new node that is not in the tree yet; its number is -1."""
     return Node(-1, parent.depth + 1, outcome.key, store, parent, action, outcome.records, origin=outcome.origin)

@@ -1,6 +1,6 @@
 """The states of a search in progress, and the branches between them.
 
-A node's state never changes: to continue from a state, take a fork. The statistics in a node belong to the strategy.
+A node's state never changes: to continue from a state, create a fork. The strategy maintains the statistics in a node.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from typing import Any, Literal
 from attrs import define, field, frozen
 
 from ....adapters.llm import LLMError, Usage
-from ....adapters.llm.json_schema import json_words
 from ....adapters.state import Snapshot, StateStore
+from ....lang.diagnostic import json_words
 from ....lang.errors import KnotworkError
 from ...errors import RequestError, is_number, or_none, short_repr, whole_number_validator
 from ...excerpts import clipped
@@ -42,8 +42,8 @@ def _sure(action: "Action", attribute: Any, value: float) -> None:
 class Action:
     """One of a state's ``next_actions``.
 
-    ``plan``: the plan object, its JSON text, a program's text, or a list of commands, as in the seed's ``next_actions``.
-    ``confidence`` is 0 to 1. ``answer``, if given, is an answer based on the present state: no plan is run for it, and the search
+    ``plan`` is the plan object, its JSON text, a program's text, or a list of commands, as in the seed's ``next_actions``.
+    ``confidence`` is 0 to 1. ``answer``, if given, is an answer based on the current state: no plan is run for it, and the search
     may end here.
     """
 
@@ -90,7 +90,7 @@ class Action:
 
 
 def read_actions(document: Any) -> tuple[Action, ...]:
-    """Return the actions of ``{"next_actions": [...]}``, or of the list alone; both also as JSON text. Raises ``ActionError``.
+    """Return the actions in ``{"next_actions": [...]}`` or in a bare list; either may be JSON text. Raises ``ActionError``.
 
     Only the form is checked here. A plan is checked when it is run, and a faulty plan closes only its own branch.
     """
@@ -102,9 +102,9 @@ def read_actions(document: Any) -> tuple[Action, ...]:
             raise ActionError(f"the text is not JSON: {why}"[:300]) from None
     listed = document.get("next_actions") if isinstance(document, Mapping) else document
     if not isinstance(listed, list):
-        raise ActionError('next actions are {"next_actions": [{"plan", "confidence", "rationale"}, ...]}')
+        raise ActionError('expected {"next_actions": [{"plan", "confidence", "rationale"}, ...]}')
     if len(listed) > _MOST:
-        raise ActionError(f"{len(listed)} next actions are too many: at most {_MOST}")
+        raise ActionError(f"{len(listed)} next actions are too many; the maximum is {_MOST}")
     return tuple(_action(at, each) for at, each in enumerate(listed))
 
 
@@ -117,9 +117,9 @@ def _action(at: int, each: Any) -> Action:
         raise ActionError(f"{where}: unknown key {unknown}; the keys are plan, confidence, rationale, answer")
     plan, answer, sure = each.get("plan"), each.get("answer"), each.get("confidence")
     if answer is not None and not isinstance(answer, str):
-        raise ActionError(f"{where}.answer is not a text")
+        raise ActionError(f"{where}.answer must be a string")
     if answer is None and (not isinstance(plan, str | list | Mapping) or not plan):
-        raise ActionError(f"{where}.plan is not a plan: a list of commands or a plan object")
+        raise ActionError(f"{where}.plan must be a list of commands or a plan object")
     if isinstance(sure, bool) or not isinstance(sure, int | float) or not 0 <= sure <= 1:
         raise ActionError(f"{where}.confidence must be a number from 0 to 1")
     return Action(plan, sure, str(each.get("rationale") or ""), answer)
@@ -136,9 +136,9 @@ BranchStatus = Literal["open", "done", "merged", "failed", "dropped"]
 
 @define(eq=False)
 class Branch:
-    """One action in one state. ``outcome`` is the plan's status, ``message`` the reason for a failure.
+    """One action in one state. ``outcome`` is the plan's status, ``message`` is the reason for a failure.
 
-    ``visits`` and ``total`` belong to MCTS; ``simulated``: a rollout found the branch.
+    MCTS maintains ``visits`` and ``total``. ``simulated`` is true if a rollout found the branch.
     """
 
     action: Action
@@ -155,13 +155,14 @@ class Branch:
 class Node:
     """A state, and how the search first reached it: ``records`` are the records of the plan that led here (empty for the root).
 
-    ``number`` counts from 0 (the root); it is -1 if a rollout visits a state that is not in the tree.
+    ``number`` is the number of the node, 0 for the root; it is -1 for a state that a rollout visits but that is not in the
+    tree.
 
     ``value`` is 0 to 1, None if it is not known yet or could not be determined. ``proposed`` means that the branches of the state
-    have been proposed. ``path`` has the actions that lead from the root to the state.
+    have been proposed. ``path`` contains the actions that lead from the root to the state.
 
     ``key`` identifies the state by its hash and ``origin``. The state stores the time of each model answer, so two equal states may
-    have different hashes. ``origin`` therefore stands for the path up to the last plan that called a model ("" if no plan did).
+    have different hashes. ``origin`` therefore identifies the path up to the last plan that called a model ("" if no plan did).
     """
 
     number: int
@@ -204,7 +205,7 @@ class Node:
         return [] if self.parent is None else list(self._store.history[known:])
 
     def fork(self) -> StateStore:
-        """Return an in-memory copy of the state to continue from; this state never changes."""
+        """Return an in-memory copy of the state to continue from; the state itself never changes."""
         return self._store.fork()
 
 
@@ -219,9 +220,10 @@ def way_to(node: Node) -> list[Node]:
 
 
 def best_of(nodes: Sequence[Node], answers: bool = False) -> Node:
-    """Return the node of the highest value; of equal nodes one with an answer, then the nearest to the root, then the first.
+    """Return the node with the highest value.
 
-    ``answers``: only nodes with an answer count, if such nodes exist.
+    Among equal values, a node with an answer is preferred, then the node nearest to the root, then the first node.
+    If ``answers`` is true and nodes with an answer exist, only these nodes count.
     """
     return min(
         nodes,
@@ -229,11 +231,12 @@ def best_of(nodes: Sequence[Node], answers: bool = False) -> Node:
     )
 
 
-# The budget of a search and what has been spent of it: plans, calls, tokens, money, time.
+# The budget of a search and how much of it has been spent: plans, calls, tokens, money, time.
 
 Stopped = Literal["", "found", "exhausted", "steps", "calls", "tokens", "cost", "time", "cancelled", "budget", "model"]
-"""Why a search ended: a state is good enough ("found"), nothing is left to try ("exhausted"), a limit was reached ("steps" to
-"time"), it was cancelled, the run's own budget is used up ("budget"), or a model will not answer any further call ("model")."""
+"""Why a search ended: a state is good enough ("found"), nothing is left to try ("exhausted"), a limit was reached ("steps",
+"calls", "tokens", "cost" or "time"), the search was cancelled ("cancelled"), the run's own budget is used up ("budget"), or a
+model will not answer any further call ("model")."""
 
 
 MOST_CALLS = 500
@@ -242,7 +245,7 @@ MOST_CALLS = 500
 
 def _positive(budget: "Budget", attribute: Any, value: Any) -> None:
     if value is not None and not (is_number(value) and value >= 0):
-        raise RequestError(attribute.name, f"{short_repr(value)} is not a number of at least 0")
+        raise RequestError(attribute.name, f"expected a number, 0 or greater, not {short_repr(value)}")
 
 
 def _event(budget: "Budget", attribute: Any, value: Any) -> None:
@@ -252,11 +255,11 @@ def _event(budget: "Budget", attribute: Any, value: Any) -> None:
 
 @frozen
 class Budget:
-    """The limits of one search (None: no limit).
+    """The limits of one search. None means no limit.
 
-    ``max_steps`` counts executed plans, including those of rollouts; it is never exceeded. ``max_calls``, ``max_tokens`` and
-    ``max_cost`` (US dollars) are checked before each round: a round that has begun makes all its calls, as far as the models' own
-    limits allow. ``time_limit`` (seconds) and ``cancel`` stop work in progress.
+    ``max_steps`` is the maximum number of executed plans, including those of rollouts; it is never exceeded. ``max_calls``,
+    ``max_tokens`` and ``max_cost`` (US dollars) are checked before each round: a round that has begun makes all its calls, as
+    far as the models' own limits allow. ``time_limit`` (seconds) and ``cancel`` stop work in progress.
     """
 
     max_steps: int | None = field(default=50, validator=or_none(whole_number_validator(0)))
@@ -269,7 +272,7 @@ class Budget:
 
 @define
 class Meter:
-    """What a search has spent of its budget. ``spent`` may be shared with a proposer or value that calls models itself."""
+    """Measures how much of its budget a search has spent. ``spent`` may be shared with a proposer or value that calls models itself."""
 
     budget: Budget
     spent: Spent = field(factory=Spent)

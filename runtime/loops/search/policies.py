@@ -17,14 +17,14 @@ from ....lang.answers import read_object
 from ....lang.literals import Unreadable
 from ...answers.generator import ask_text
 from ...answers.judges import read_score
-from ...excerpts import excerpt, fenced, fill, read_prompt
+from ...excerpts import clipped, excerpt, fenced, fill, read_prompt
 from ...models.caller import Asker, Caller, Spent
 from .nodes import Action, Node
 
 
 @contextmanager
 def cancellation_as_error() -> Iterator[None]:
-    """Convert a ``CancelledError`` that a custom part raises although its task was not cancelled into an ordinary error."""
+    """Convert a ``CancelledError`` into an ordinary error, if a custom part raises it although its task was not cancelled."""
     try:
         yield
     except asyncio.CancelledError as error:
@@ -35,7 +35,7 @@ def cancellation_as_error() -> Iterator[None]:
 
 
 class Proposer(Protocol):
-    """Proposes actions in a state; usually a model. It may raise; the state then gets no branches."""
+    """Proposes actions in a state, usually with a model. A proposer may raise an exception; the state then gets no branches."""
 
     async def propose(self, node: Node) -> Sequence[Action]:
         """Return the state's next actions, in any order; an empty sequence if nothing is left to do."""
@@ -43,7 +43,7 @@ class Proposer(Protocol):
 
 
 class Value(Protocol):
-    """Rates a state. It may raise; the state then counts as 0, and a warning is emitted."""
+    """Rates a state. ``value`` may raise an exception; the state's value then counts as 0, and a warning is emitted."""
 
     async def value(self, node: Node) -> float:
         """Return a value from 0 (nothing achieved) to 1 (everything achieved)."""
@@ -54,9 +54,10 @@ class Rollout(Protocol):
     """Chooses cheaply how to continue from a state, in order to estimate the potential of the state."""
 
     async def choose(self, node: Node, known: Sequence[Action], random: Random) -> Action | None:
-        """Return the action to take in ``node``, or None to stop.
+        """Return the action to execute in ``node``, or None to stop.
 
-        ``known`` are actions that were proposed on the path to ``node`` but not taken. Use only ``random`` as source of randomness.
+        ``known`` are actions that were proposed on the path to ``node`` but not taken. Implementations must use ``random`` as
+        their only source of randomness.
         """
         ...
 
@@ -68,7 +69,7 @@ class AsValue:
     function: Callable[[Node], float | Awaitable[float]]
 
     async def value(self, node: Node) -> float:
-        """Return the value that the function returns."""
+        """Call the function with ``node`` and return its result."""
         said = self.function(node)
         return await said if inspect.isawaitable(said) else said
 
@@ -82,21 +83,21 @@ def valued(value: Valued) -> Value:
         return value
     if callable(value):
         return AsValue(value)
-    raise TypeError("a value is a function of a node, or has `async value(node)`")
+    raise TypeError("a value must be a function of a node, or have `async value(node)`")
 
 
 async def checked_value(value: Value, node: Node) -> float:
-    """Return the value of ``node``. Raises ``ValueError`` unless it is a number from 0 to 1."""
+    """Return the value of ``node``. Raises ``ValueError`` unless the value is a number from 0 to 1."""
     with cancellation_as_error():
         said = await value.value(node)
     if isinstance(said, bool) or not isinstance(said, int | float) or not isfinite(said) or not 0 <= said <= 1:
-        raise ValueError(f"a value is a number from 0 to 1, not {said!r:.60}")
+        raise ValueError(f"a value must be a number from 0 to 1, not {said!r:.60}")
     return float(said)
 
 
 @frozen
 class Filled:
-    """Rates a state by the share of ``keys`` (None: all keys that the state declares) that are not empty. Calls no model."""
+    """Rates a state by the share of ``keys`` that are not empty; None means all keys that the state declares. Calls no model."""
 
     keys: tuple[str, ...] | None = None
 
@@ -133,6 +134,8 @@ JUDGED: dict[str, Any] = {
 
 _KEYS = 40
 _SAMPLES = 5
+_REASON = 300
+"""Maximum characters of a plan's reason in the prompt."""
 _STATE = 8_000
 """Maximum characters of the state in the prompt."""
 
@@ -169,6 +172,7 @@ class Judged:
         values = {
             "query": fenced(self.query),
             "state": fenced(_state_summary(node)),
+            "plans": fenced(_plans(node)),
             "answer": fenced(node.answer[:_STATE]) if node.answer is not None else "(none yet)",
         }
         return fill(read_prompt(__package__, "value"), values)
@@ -183,6 +187,18 @@ def _normalised(text: str) -> str:
     if isinstance(score, str):
         raise ValueError(score)
     return json.dumps({"reason": found.value.get("reason", ""), "score": score}, ensure_ascii=False)
+
+
+_PLANS = 12
+"""Maximum number of plans in the prompt; the latest plans are shown."""
+
+
+def _plans(node: Node) -> str:
+    taken = [action for action in node.path if action.answer is None]
+    lines = [
+        f"{action.brief} ({clipped(action.rationale, _REASON) or 'no reason was given'})" for action in taken[-_PLANS:]
+    ]
+    return "\n".join(lines) or "no plan was run"
 
 
 def _state_summary(node: Node) -> str:

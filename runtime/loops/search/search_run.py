@@ -32,7 +32,7 @@ def _strategy_name(settings: "Settings", attribute: Any, value: Any) -> None:
 
 def _exploration(settings: "Settings", attribute: Any, value: Any) -> None:
     if not (is_number(value) and 0 <= value < inf):
-        raise RequestError("exploration", f"{short_repr(value)} is not a number of at least 0")
+        raise RequestError("exploration", f"expected a number, 0 or greater, not {short_repr(value)}")
 
 
 def _boolean(settings: "Settings", attribute: Any, value: Any) -> None:
@@ -44,14 +44,14 @@ def _boolean(settings: "Settings", attribute: Any, value: Any) -> None:
 class Settings:
     """The settings of a search.
 
-    ``width``: number of states that beam keeps. ``branching``: maximum number of branches of a state, the most confident first.
-    ``max_depth``: maximum number of consecutive plans. ``enough``: the value that ends the search (None: no value does). ``seed``,
-    ``exploration``, ``batch`` and ``rollout_depth`` belong to MCTS, see ``mcts``. The same settings, budget and proposals give
-    the same tree; only ``at_once``, the parallelism, does not affect the tree.
+    ``width`` is the number of states that beam keeps. ``branching`` is the maximum number of branches of a state, most
+    confident first. ``max_depth`` is the maximum number of consecutive plans. ``enough`` is the value that ends the search;
+    None means that no value ends it. ``seed``, ``exploration``, ``batch`` and ``rollout_depth`` are settings of MCTS; see
+    ``strategies``. The same settings, budget and proposals give the same tree, whatever the parallelism (``at_once``).
 
-    ``answers``: the search looks for an answer. Only a state with an answer can be good enough, and the best of these states is the
-    best state. ``outcomes``: the proposer sees the results of plans. A plan that failed or changed nothing then leads to a separate
-    state, from which the search may continue; otherwise such a branch is closed.
+    If ``answers`` is true, the search looks for an answer: only a state with an answer can be good enough, and the best of
+    these states is the best state. If ``outcomes`` is true, the proposer sees the results of plans: a plan that failed or
+    changed nothing then leads to a separate state, from which the search may continue; otherwise such a branch is closed.
     """
 
     strategy: Strategy = field(default="greedy", validator=_strategy_name)
@@ -72,7 +72,7 @@ class Settings:
 class Searched:
     """The result of a search. ``best`` and ``nodes`` still hold their states: use ``best.snapshot`` or ``adopt(state, best)``.
 
-    ``status`` is "found" if a state is good enough, "best" if the best state is better than the first, else "failed".
+    ``status`` is "found" if a state is good enough, "best" if the best state is better than the first, otherwise "failed".
     """
 
     status: Literal["found", "best", "failed"]
@@ -99,7 +99,7 @@ class Searched:
 
     @property
     def tree(self) -> Tree:
-        """The tree as data: to print, save and draw."""
+        """The tree as data, for printing, saving and drawing."""
         return tree_of(self.nodes, self.best)
 
     def as_json(self) -> dict[str, Any]:
@@ -139,8 +139,8 @@ async def search(
     """Search for the best state that plans can reach from ``state``. ``state`` is only read; ``adopt`` applies the result to it.
 
     ``opener`` returns an executor over a fork (an ``Opening`` also receives the node and the action); the executors of all branches
-    share graph, models and caches. ``value`` rates a state from 0 to 1: a ``Value``, or a function of a node. ``spent``: a proposer,
-    value or rollout that calls models adds its cost here, so that the budget covers it. An error raised by a custom part closes a
+    share graph, models and caches. ``value`` rates a state from 0 to 1: a ``Value``, or a function of a node. ``spent`` collects
+    the cost of a proposer, value or rollout that calls models, so that the budget covers it. An error raised by a custom part closes a
     branch. No task is running when this function returns or raises. Raises ``ValueError`` for invalid settings, before any call.
     """
     chosen = _settings(settings)
@@ -149,7 +149,7 @@ async def search(
     if rollout is not None and not hasattr(rollout, "choose"):
         raise RequestError("rollout", f"{short_repr(rollout)} has no method `async choose(node, known, random)`")
     meter = Meter(budget or Budget(), spent if spent is not None else Spent())
-    # Proposers and plans have separate gates, because a proposer may wait for a plan that it runs itself.
+    # Proposers and plans have separate limits on parallelism, because a proposer may wait for a plan that it runs itself.
     steps = Steps(as_opening(opener), meter, asyncio.Semaphore(chosen.at_once), chosen.outcomes)
     asking = asyncio.Semaphore(chosen.at_once)
     growing = GrowingTree(
@@ -213,12 +213,12 @@ async def _bounded(meter: Meter, work: Coroutine[Any, Any, None]) -> None:
 
 
 # Applies a state that a search found to the state where the search began, as one commit. No command and no model call is repeated.
-# The commit has the changed variables with their provenance, the history entries of every command on the path, the command texts
+# The commit contains the changed variables with their provenance, the history entries of every command on the path, the command texts
 # for ``replay``, and the model answers. So an adopted state can be replayed and reported like a state in which the commands ran.
 
 
 class AdoptError(KnotworkError):
-    """Raised if the state has changed since the search began; the state is left as it is."""
+    """Raised if the state has changed since the search began; ``adopt`` then leaves the state unchanged."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -229,9 +229,9 @@ class AdoptError(KnotworkError):
 def adopt(state: StateStore, node: Node) -> str:
     """Apply the state of ``node`` to ``state``, in which the search began; return the new hash.
 
-    The whole change is one record of the journal: after a crash the record is there completely or not at all. Adopting the root, or
+    The complete change is one record of the journal: after a crash, the record is either complete or absent. Adopting the root, or
     a node that is already adopted, changes nothing. Raises ``AdoptError`` if ``state`` has changed since the search began,
-    ``StoreError`` if it can't be written.
+    ``StoreError`` if ``state`` can't be written.
     """
     began, found = way_to(node)[0].fork(), node.fork()
     seen, known = len(state.history), len(began.history)
@@ -239,7 +239,7 @@ def adopt(state: StateStore, node: Node) -> str:
         return state.hash
     if state.hash != began.hash or seen != known:
         raise AdoptError(
-            "the state has changed since the search began", hint="repeat the search from the present state"
+            "the state has changed since the search began", hint="repeat the search from the current state"
         )
     mark = state.mark()
     before, after = began.replay_info(), found.replay_info()

@@ -5,9 +5,9 @@ sqrt(visits of the parent) / (1 + visits of the branch). The prior is the branch
 with an even share, so that less confident actions are tried too. An untried branch has the value of its parent state. The return
 of a branch is the best value seen in the new state or during its rollout, not the value of the rollout's last state.
 
-In each round, ``batch`` branches are selected before any of them is executed. Until its execution, a selected branch counts as a
-visit without a return, which makes further selections of the same branch less likely. Rounds belong to the algorithm: the
-parallelism of plans does not affect the tree.
+In each round, ``batch`` branches are selected before any of them is executed. Until its execution, a selected branch counts as
+a visit without a return, which makes further selections of the same branch less likely. A round has the same size whatever the
+number of plans that run in parallel, so this number does not affect the tree.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ Way = list[tuple[Node, Branch]]
 
 @define
 class MCTS:
-    """An MCTS run. ``rollout_depth``: maximum number of plans per rollout (0: no rollout; the return is the state's own value)."""
+    """An MCTS run. ``rollout_depth`` is the maximum number of plans per rollout; with 0, the return is the state's own value."""
 
     growing: GrowingTree
     seed: int
@@ -108,7 +108,7 @@ class MCTS:
             if branch is None:
                 if not way:
                     return None
-                node, _ = way.pop()  # a dead end behind merged states; it is not entered again
+                node, _ = way.pop()  # a dead end after merged states; it is not entered again
                 continue
             way.append((node, branch))
             child = branch.child
@@ -118,7 +118,7 @@ class MCTS:
             met.add(node.number)
 
     def _chosen(self, node: Node, alive: set[int], taken: set[int], met: set[int]) -> Branch | None:
-        """Return the branch with the highest bound of those that lead to an untried branch; on a tie the most confident."""
+        """Return the branch with the highest bound that leads to an untried branch; on a tie, the most confident one."""
         usable = [
             branch
             for branch in node.branches
@@ -160,7 +160,7 @@ class MCTS:
             leaf.child.visits += 1
 
     async def _simulate(self, node: Node, random: Random) -> float:
-        """Return the best value that a rollout reaches. If the value exceeds the best so far, its state is added to the tree."""
+        """Return the best value that a rollout reaches. If this is the best value so far, its state is added to the tree."""
         growing, best = self.growing, 0.0
         known = _untaken(node)
         for _ in range(self.rollout_depth):
@@ -205,9 +205,10 @@ def _untaken(node: Node) -> list[Action]:
 
 
 async def greedy(growing: GrowingTree) -> None:
-    """Take the most confident action in each state; if the action fails, take the next one. Never go back to an earlier state.
+    """Execute the most confident action in each state; if the action fails, execute the next one.
 
-    Without a search, too, the action with the highest confidence is taken.
+    Greedy search never goes back to an earlier state. A loop without a search also executes the action with the highest
+    confidence.
     """
     node = growing.root
     while not growing.over() and growing.may_go_on(node):

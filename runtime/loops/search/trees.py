@@ -11,8 +11,8 @@ from typing import Any
 
 from attrs import asdict, field, frozen
 
-from ....adapters.llm.json_schema import json_words
 from ....lang.dependencies import dot, mermaid
+from ....lang.diagnostic import json_words
 from ....lang.errors import KnotworkError
 from ...excerpts import cut
 from .nodes import Node
@@ -191,7 +191,7 @@ def _node(each: Mapping[str, Any]) -> TreeNode:
 def _branch(each: Mapping[str, Any]) -> TreeBranch:
     commands = tuple(_typed(each)["commands"])
     if not all(isinstance(command, str) for command in commands):
-        raise TypeError("a command is not a text")
+        raise TypeError("a command is not a string")
     return TreeBranch(**{**each, "commands": commands})
 
 

@@ -21,7 +21,7 @@ _NAMES = ("id", "name", "label", "title")
 _GOOD = ("success", "partial", "empty")
 _SHOWN_KEYS = 20
 _ABOUT = ("kind", "model", "temperature", "prompt_hash", "at")
-"""Fields of evidence that describe how it was found."""
+"""Fields of evidence that describe how the evidence was found."""
 _MARKS = " \t\n\"'`*_.,;:"
 _PREFIX = re.compile(r"(?:the\s+)?(?:state|variables?|keys?)\s*(?:[.:]|\s)\s*(?=\S)", re.IGNORECASE)
 _HEAD = re.compile(r"\$?\{?([^\s:=(\[{},;]+)\}?\s*(?:[:=(\[]|$)")
@@ -30,7 +30,7 @@ _HEAD = re.compile(r"\$?\{?([^\s:=(\[{},;]+)\}?\s*(?:[:=(\[]|$)")
 
 @frozen
 class Support:
-    """The support for an answer. ``cited``: citations of known data; ``unknown``: citations of unknown data.
+    """The support for an answer. ``cited`` are citations of known data; ``unknown`` are citations of unknown data.
 
     ``fault`` is a clause that says why the answer is unsupported; "" if it is supported. ``advice`` tells the model what to do.
     """
@@ -54,11 +54,7 @@ def support_of(completed: Completed, state: StateStore, steps: Sequence[Step]) -
     if not completed.cited:
         if any(not _is_empty(entry) for entry in results):
             return Support()
-        why = (
-            "the commands of this question found nothing"
-            if results
-            else "no command of this question looked at the graph"
-        )
+        why = "the commands of this question found nothing" if results else "no command of this question read the graph"
         return Support(fault=f"the answer cites no evidence, and {why}", advice=_advice(has))
     names = _names(snapshot, declared, results)
     known = tuple(
@@ -66,24 +62,27 @@ def support_of(completed: Completed, state: StateStore, steps: Sequence[Step]) -
     )
     unknown = tuple(each for each in completed.cited if each not in known)
     if not known:
-        return Support((), unknown, f"the answer cites {_quoted(unknown)}, {_HAVE_NOT}", _advice(has))
+        return Support((), unknown, f"the answer cites {_quoted(unknown)}, {_not_found(unknown)}", _advice(has))
     nothing = _looked_in_vain(state, results)
     hollow = [each for each in known if _is_hollow(each, state, snapshot, declared, results, nothing)]
     if len(hollow) == len(known):
-        fault = f"the answer cites {_quoted(hollow)}, which is empty, and no command searched for it"
+        empty = "which is empty" if len(hollow) == 1 else "which are empty"
+        fault = f"the answer cites {_quoted(hollow)}, {empty}, and no command has tried to fill {'it' if len(hollow) == 1 else 'them'}"
         return Support((), completed.cited, fault, _advice(has))
     if unknown:
-        return Support(known, unknown, "", f"the answer also cites {_quoted(unknown)}, {_HAVE_NOT}; {_advice(has)}")
+        advice = f"the answer also cites {_quoted(unknown)}, {_not_found(unknown)}; {_advice(has)}"
+        return Support(known, unknown, "", advice)
     return Support(known)
 
 
-_HAVE_NOT = "not found in the state or in the results of commands"
+def _not_found(unknown: Sequence[str]) -> str:
+    return f"which {'is' if len(unknown) == 1 else 'are'} not found in the state or in the results of commands"
 
 
 def _advice(has: str) -> str:
     return (
-        f'{has}; cite in "evidence" the keys and ids that the answer rests on, '
-        "or answer with a plan whose commands find it"
+        f'{has}; cite in "evidence" the keys and ids that support the answer, '
+        "or answer with a plan whose commands find them"
     )
 
 
@@ -101,7 +100,7 @@ def _quoted(cited: Sequence[str]) -> str:
 
 
 def _results(steps: Sequence[Step]) -> Iterator[Mapping[str, Any]]:
-    """Yield the history entries of commands that bound a result; the result may be empty."""
+    """Yield the history entries of commands that bound a variable to a result; the result may be empty."""
     for step in steps:
         for entry in step.entries:
             if entry.get("variable") and entry.get("status") in _GOOD:
@@ -114,7 +113,7 @@ def _is_empty(entry: Mapping[str, Any]) -> bool:
 
 
 def _key_of(cited: str, state: Snapshot, declared: Sequence[Declaration], results: Sequence[Mapping[str, Any]]) -> str:
-    """Return the key, the path of a field in a key, or the variable that a citation begins with; "" if it begins with none."""
+    """Return what a citation begins with: a key, the path of a field in a key, or a variable; "" if it begins with none of them."""
     for path in _paths(cited):
         if any(each.key == path for each in declared) or any(entry["variable"] == path for entry in results):
             return path
@@ -171,7 +170,7 @@ def _scalars(value: Any, into: set[str], but: Sequence[str] = ()) -> None:
 
 
 def _looked_in_vain(state: StateStore, results: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether some command found nothing; an empty key then counts as a finding."""
+    """Return whether at least one command found nothing. In that case, an empty key of the state is a finding, too."""
     found = (*results, *(entry for entry in state.history if entry.get("variable") and entry.get("status") in _GOOD))
     return any(map(_is_empty, found))
 

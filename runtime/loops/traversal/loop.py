@@ -1,6 +1,6 @@
 """The loop: hypothesise, plan, execute and evaluate until the question is answered or a limit is reached.
 
-Model output never raises an exception here: the result reports faults in it. See ``docs/design/loops.md#traversal``.
+Model output never raises an exception here: the result reports faults in the output. See ``docs/design/loops.md#traversal``.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from ...runs.event_log import logged
 from .findings import Support, findings, incomplete, results_of
 from .plan_run import Action, continue_plan, renamed, render_faults
 from .plan_search import Branching, Explorer, SearchOutcome, adopt_outcome, failure_text, found_before, is_adopted
-from .planner import Choose, Planner, PlannerCalls, Position, Proposal, RecordedModel, highest, small_grammar
+from .planner import Choose, Planner, PlannerCalls, Position, Proposal, RecordedModel, highest
 from .question_store import AskRecorder, QuestionRequest, StoredQuestion, open_asks, other_graph, stored_answer
 from .traversal_results import (
     LOCAL_CHARACTERS,
@@ -49,8 +49,8 @@ _REFUSED = 3
 class Loop:
     """One question in progress. ``clients`` are the models that plans may call, as they were passed to the executor.
 
-    ``record`` stores the question (None: it is not stored); ``cancel`` and ``bounds.time_limit`` stop work in progress.
-    ``searching``: try several plans in parallel and adopt the result at the end; None: run one plan after the other.
+    ``record`` stores the question; None means that it is not stored. ``cancel`` and ``bounds.time_limit`` stop work in progress.
+    With ``searching``, several plans are tried in parallel and the result is adopted at the end; otherwise, one plan runs at a time.
     """
 
     question: str
@@ -107,7 +107,7 @@ class Loop:
     # Turns
 
     async def _turns(self, planner: Planner, given: ContextStore, begun: Mapping[str, Any] | None) -> Proposal | None:
-        """Take turns until a turn ends the loop; return the proposal that has the answer, or None."""
+        """Take turns until a turn ends the loop; return the proposal that contains the answer, or None."""
         before = self._found_before()
         if before is not None:
             return self._adopted(before)
@@ -153,12 +153,14 @@ class Loop:
     # A search
 
     async def _explored(self, planner: Planner, searching: SearchRequest) -> Proposal | None:
-        """Search for the answer; return the proposal that has the answer, or None. Without an answer the state is unchanged."""
+        """Search for the answer; return the proposal that contains it, or None. Without an answer the state is unchanged."""
         if self._is_over():
             return None
         executor, earlier = self.executor, len(self.steps)
         began = f"{executor.adapter.schema.hash} {executor.state.hash} {earlier}"
-        wanted = 1 if self.asker.grammar else searching.settings.branching  # the small grammar allows one plan
+        wanted = (
+            1 if self.asker.small_fields is not None else searching.settings.branching
+        )  # the small grammar allows one plan
         branching = Branching(planner, executor, self.clients, tuple(self.steps), began, wanted, self.record)
         left = self.bounds.max_steps - earlier
         found = await Explorer(self.question, branching, self.asker, searching, left, self._stop).run(self.record)
@@ -206,7 +208,7 @@ class Loop:
             chosen = told
         if type(chosen) is not int or not 0 <= chosen < len(proposal.actions):
             self.warn(
-                f"step {number}: choose returned {short_repr(chosen)}, which is not the index of one of {len(proposal.actions)} plans: "
+                f"step {number}: choose returned {short_repr(chosen)}, which is not the index of one of {len(proposal.actions)} plans; "
                 "the most confident plan is used"
             )
             chosen = highest(proposal.actions, Position(self.executor, planner, tuple(self.steps), number))
@@ -230,7 +232,7 @@ class Loop:
         for message in action.mended:
             self.warn(f"step {number}: fixed: {message}")
         for faults in proposal.left_out:
-            self.warn(f"step {number}: a plan was left out: {faults.splitlines()[0]}")
+            self.warn(f"step {number}: a plan was omitted: {faults.splitlines()[0]}")
         return await self._executed(
             begun, action, began, lambda: self.executor.arun_plan(action.ready or action.plan, cancel=self._stop)
         )
@@ -403,7 +405,7 @@ def _message(record: ExecutionRecord) -> str:
 
 
 def _failed_records(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
-    """Return the failed records nested in a record, which the model needs in order to correct its plan."""
+    """Return the failed records nested in a record; the model needs them in order to correct its plan."""
     found: list[ExecutionRecord] = []
     for inner in record.nested[:50]:
         found += [inner] if inner.error is not None else []
@@ -443,15 +445,18 @@ async def traverse(
     ``StoreError`` if the state can't be written, and ``RequestError`` if the state's findings come from another graph.
     """
     base, named = opened.session, dict(models or {})
-    await asyncio.to_thread(lambda: opened.adapter.schema)  # summarises a large graph once, outside the event loop
+    await asyncio.to_thread(lambda: opened.adapter.schema)  # summarizes a large graph once, outside the event loop
     if not wanted.force and is_of_another(opened.state, opened.adapter):
         raise other_graph(wanted, "")
     record = _recorder(wanted, opened)
     if isinstance(record, StoredQuestion):
         return stored_answer(record)
+    if record is not None:
+        record.priced(wanted.prices)
     caller = Caller(llm, named, opened.events, Trace(), base.max_concurrency, record)
-    grammar = small_grammar(opened.adapter.schema.node_attributes) if capabilities_of(wanted.spec).small else ""
-    asker = PlannerCalls(caller, wanted.question, wanted.model, wanted.options, wanted.as_json, grammar, wanted.spec)
+    means = capabilities_of(wanted.spec)
+    fields = tuple(opened.adapter.schema.node_attributes) if means.small and wanted.as_json else None
+    asker = PlannerCalls(caller, wanted.question, wanted.model, wanted.options, wanted.as_json, fields, wanted.spec)
     clients = {
         name: RecordedModel(client, name, record, asker.spent)
         for name, client in {"": llm, **named}.items()
@@ -465,6 +470,8 @@ async def traverse(
     loop = Loop(
         wanted.question, executor, asker, clients, wanted.bounds, record, wanted.choose, cancel, wanted.searching
     )
+    if fields is not None:
+        loop.warn(means.remark)
     if record is not None:
         graph, before = opened.adapter.schema.hash, record.kept.head.get("input_hash")
         if before and before != graph:
@@ -474,7 +481,7 @@ async def traverse(
     opened.state.configure(query=wanted.question)
     try:
         with logged(opened.events, record.kept.path) if record is not None else nullcontext():
-            return await loop.run()
+            return evolve(await loop.run(), prices=wanted.prices)
     finally:
         if record is not None:
             record.close()

@@ -5,20 +5,20 @@ Nothing here runs or checks a plan. An unreadable part is described in a clause 
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ....adapters.llm.answers import unfenced
 from ....lang.diagnostic import has_errors
-from ....lang.literals import Reading, read
 from ....lang.parse.gasl import parse_gasl
 from ....lang.source import Source
 from ...excerpts import cut, storable
+from .answer_json import ENDS, Unreadable, answer_values, key_faults, values
 
-# Removes thoughts before an answer, ``COMPLETE:``, and quotes and markup around the whole answer.
+# Removes thoughts before an answer, ``COMPLETE:``, and quotes and markup around the complete answer.
 
 _COMPLETE = re.compile(r"(?P<marks>[\s*_#>\"'`]*)COMPLETE:")
 _PAIRS = ("```", "**", "__", '"', "'", "`", "*", "_")
@@ -28,7 +28,7 @@ _THOUGHT = re.compile(
 _ANSWER = re.compile(r'\{|\[\s*["{]|COMPLETE:')
 """Pattern of the beginning of an answer."""
 _ROUNDS = 16
-"""Maximum number of thoughts that are removed before an answer."""
+"""Maximum number of thought blocks (``<think>...</think>``) that are removed before an answer."""
 
 
 def without_thoughts(text: str) -> str:
@@ -53,7 +53,7 @@ def without_thoughts(text: str) -> str:
 def _ends_thoughts(text: str, tag: "re.Match[str]") -> bool:
     """Return whether the text before a closing tag that lacks its opening tag is a thought.
 
-    This is so if an answer follows the tag and the text does not begin with an answer.
+    The text is a thought if an answer follows the tag and the text does not begin with an answer.
     """
     return bool(tag[1]) and _ANSWER.match(text) is None and _ANSWER.search(text, tag.end()) is not None
 
@@ -80,7 +80,7 @@ def behind_complete(text: str) -> str | None:
 
 
 def _unmarked(text: str) -> str:
-    """Return ``text`` without quotes or markup around the whole text; ``"Ada" and "Ben"`` is unchanged."""
+    """Return ``text`` without quotes or markup around the complete text; ``"Ada" and "Ben"`` is unchanged."""
     text = text.strip()
     for mark in _PAIRS:
         inner = text[len(mark) : -len(mark)]
@@ -95,23 +95,20 @@ MOST_ACTIONS = 8
 _MOST_COMMANDS = 200
 _LONGEST = 200_000
 """Maximum characters of an answer that are read."""
-_TRIES = 3
-"""Maximum number of braces in prose at which the beginning of an object is tried."""
 _SENTENCE = 1_000
 _CITED = 100
 NO_REASON = "no reason was given"
 
-_ENDS = ("complete", "COMPLETE", "final_answer", "answer")
-"""Keys of an object that may hold the answer."""
 _ENDING = (*DECISIONS[3:], "terminated", "complete", "completed", "stop", "end", "finish", "finished", "done")
 _BEGINNING = ("", "start", "begin", "plan")
 """Words for a decision that do not evaluate the last step."""
 _EITHER = (
-    'answer {"complete": "the answer", "evidence": [...]} alone to end, '
-    'or a plan with the decision "continue", "refine" or "pivot" alone to go on'
+    'answer only {"complete": ..., "evidence": [...]} to end, '
+    'or only a plan with the decision "continue", "refine" or "pivot" to go on'
 )
 _LATE = re.compile(r"^[ \t*_#>`]*COMPLETE:(.*\S.*)$", re.MULTILINE)
 """A line that begins with ``COMPLETE:``."""
+_NO_COMMANDS = 'it has no commands; write a plan as {"why": ..., "commands": [...]}'
 _PLACEHOLDER = re.compile(r"<[^<>]{0,60}>|\.{3}|…|the answer[.:]?", re.IGNORECASE)
 
 
@@ -122,11 +119,12 @@ class Completed:
     answer: str
     cited: tuple[str, ...] = ()
     why: str = ""
+    remark: str = ""
 
 
 @frozen
 class Draft:
-    """A proposed plan. ``plan`` has those keys of a plan object that the answer gives."""
+    """A proposed plan. ``plan`` contains those keys of a plan object that occur in the answer."""
 
     plan: Mapping[str, Any]
     confidence: float = 1.0
@@ -135,9 +133,9 @@ class Draft:
 
 @frozen
 class Proposed:
-    """The plans that the model proposes next, the most confident first. ``decision`` is "" if the model gave none.
+    """The plans that the model proposes next, most confident first. ``decision`` is "" if the model gave no decision.
 
-    ``left_out`` has, for each omitted plan, a clause with the reason; ``remark`` reports an unknown decision.
+    ``left_out`` contains a clause with the reason for each omitted plan; ``remark`` reports an unknown decision.
     """
 
     drafts: tuple[Draft, ...]
@@ -146,13 +144,6 @@ class Proposed:
     why: str = ""
     left_out: tuple[str, ...] = ()
     remark: str = ""
-
-
-@frozen
-class Unreadable:
-    """The answer has none of the three forms; ``reason`` is a clause that says why."""
-
-    reason: str
 
 
 @frozen
@@ -166,21 +157,28 @@ ModelAnswer = Completed | Proposed | Unreadable | Contradictory
 
 
 def read_answer(text: str) -> ModelAnswer:
-    """Read an answer. ``COMPLETE:`` only ends the question at the beginning of the answer, not in the middle of prose."""
+    """Parse an answer. ``COMPLETE:`` ends the loop only at the beginning of the answer; inside prose it has no effect."""
     if len(text) > _LONGEST:
         return Unreadable(f"it has {len(text):,} characters; at most {_LONGEST:,} are allowed")
     text = str(storable(text))
     bare = unfenced(without_thoughts(text.strip().removeprefix("\ufeff"))).strip()
     if (told := behind_complete(bare)) is not None:
         return _behind(told)
-    reason = "it holds neither a JSON object with a plan nor COMPLETE: at its beginning"
-    for value in _values(bare):
+    reason = "it contains neither a JSON object with a plan nor COMPLETE: at its beginning"
+    inside = answer_values(bare)
+    for value in inside.values:
         said = _answer_in(value)
         if isinstance(said, Proposed) and (late := _LATE.search(bare)) and not _PLACEHOLDER.fullmatch(late[1].strip()):
-            return Contradictory(f"it plans commands and ends with COMPLETE: behind them; {_EITHER}")
+            return Contradictory(f"it plans commands, but also has COMPLETE: after them; {_EITHER}")
+        if isinstance(said, Proposed | Completed) and inside.remark:
+            return evolve(said, remark="; ".join(filter(None, (said.remark, inside.remark))))
         if not isinstance(said, Unreadable):
             return said
         reason = said.reason
+    if inside.faults is not None:
+        return inside.faults
+    if reason == _NO_COMMANDS and bare.startswith("{") and (faults := key_faults(bare)):
+        return Unreadable(reason, Source(bare, "<answer>"), faults)
     if len(bare) <= 20_000 and bare and not bare.startswith(("{", "[")):
         program = parse_gasl(Source(bare, "<answer>"))
         if program.statements and not has_errors(program.diagnostics):
@@ -190,10 +188,10 @@ def read_answer(text: str) -> ModelAnswer:
 
 def _behind(told: str) -> ModelAnswer:
     """Read the content after ``COMPLETE:``: the answer itself, or an object that contains the answer."""
-    for value in _values(told) if "{" in told else ():
+    for value in values(told) if "{" in told else ():
         said = _answer_in(value)
         if isinstance(said, Proposed | Contradictory):
-            return Contradictory(f"it begins with COMPLETE: and plans commands behind it; {_EITHER}")
+            return Contradictory(f"it begins with COMPLETE:, but plans commands after it; {_EITHER}")
         if isinstance(said, Completed) and told.strip().startswith("{"):
             return said
     return _completed(told)
@@ -224,52 +222,10 @@ def as_schema_json(text: str) -> str:
     return json.dumps(made, ensure_ascii=False)
 
 
-def _values(text: str) -> Iterator[Any]:
-    """Yield candidate values: the value of the whole text (or of its fenced block), then objects in prose."""
-    found = read(text)
-    if isinstance(found, Reading):
-        yield found.value
-        return
-    begin = -1
-    for _ in range(_TRIES):
-        begin = text.find("{", begin + 1)
-        if begin < 0:
-            return
-        end = _closing(text, begin)
-        found = read(text[begin:end])
-        if isinstance(found, Reading) and isinstance(found.value, dict):
-            yield found.value
-        elif end == len(text) and text[begin + 1 :].lstrip()[:1] == '"':
-            return  # the object is faulty or truncated; objects inside it are not the answer
-        begin = end - 1 if end < len(text) else begin
-
-
-def _closing(text: str, begin: int) -> int:
-    """Return the end of the object that begins at ``begin``; the end of the text if the object is not closed."""
-    depth, quoted, at = 0, False, begin
-    while at < len(text):
-        character = text[at]
-        if quoted:
-            if character == "\\":
-                at += 1
-            elif character == '"':
-                quoted = False
-        elif character == '"':
-            quoted = True
-        elif character in "{[":
-            depth += 1
-        elif character in "}]":
-            depth -= 1
-            if depth <= 0:
-                return at + 1
-        at += 1
-    return len(text)
-
-
 def _answer_in(value: Any) -> ModelAnswer:
     if isinstance(value, str):
         told = behind_complete(value)
-        return Unreadable("it is a text, not an object with a plan") if told is None else _completed(told)
+        return Unreadable("it is a string, not an object with a plan") if told is None else _completed(told)
     if isinstance(value, list):
         if value and all(isinstance(each, Mapping) and ("plan" in each or "confidence" in each) for each in value):
             value = {"next_actions": value}
@@ -283,29 +239,31 @@ def _answer_in(value: Any) -> ModelAnswer:
     actions, decision = value.get("next_actions"), str(value.get("decision") or "").strip().strip(".!\"'*").lower()
     drafts = [_draft(each) for each in actions] if isinstance(actions, list) else [_draft(value)]
     kept = [draft for draft in drafts if isinstance(draft, Draft)]
-    ends = {name: value[name] for name in _ENDS if value.get(name) not in (None, False, "", [], {})}
+    ends = {name: value[name] for name in ENDS if value.get(name) not in (None, False, "", [], {})}
     if kept and ends:
-        return Contradictory(f'it ends the question by "{next(iter(ends))}" and plans commands; {_EITHER}')
+        return Contradictory(f'it answers the question with "{next(iter(ends))}", but also plans commands; {_EITHER}')
     if kept and decision in _ENDING:
-        return Contradictory(f'its decision is "{decision}" and it plans commands; {_EITHER}')
-    unclear = next((f"{name} takes a text, the answer" for name in _ENDS if value.get(name) is not None), "")
+        return Contradictory(f'its decision is "{decision}", but it plans commands; {_EITHER}')
+    unclear = next((f"{name} must be the answer as a string" for name in ENDS if value.get(name) is not None), "")
     for name, said in ends.items():
         if answer := _answer(said):
             if decision in DECISIONS and decision not in _ENDING:
-                return Contradictory(f'its decision is "{decision}" and it ends the question by "{name}"; {_EITHER}')
+                return Contradictory(
+                    f'its decision is "{decision}", but it answers the question with "{name}"; {_EITHER}'
+                )
             return _completed(answer, _cited(value.get("evidence")), _text(value.get("why")))
     if not kept:
         long = [draft.reason for draft in drafts if isinstance(draft, Unreadable)]
         if decision in _ENDING and not unclear:
             unclear = (
-                f'its decision is "{decision}" and it has no answer: {{"complete": "the answer", "evidence": [...]}}'
+                f'its decision is "{decision}", but it has no answer; write {{"complete": ..., "evidence": [...]}}'
             )
-        return Unreadable(next(iter(long), unclear or 'it has no commands: a plan is {"why": ..., "commands": [...]}'))
+        return Unreadable(next(iter(long), unclear or _NO_COMMANDS))
     lost = [_omission(at, actions, draft) for at, draft in enumerate(drafts) if not isinstance(draft, Draft)]
     kept.sort(key=lambda draft: -draft.confidence)
     known = decision in DECISIONS
     remark = "" if known or decision in _BEGINNING else (
-        f'the decision "{cut(decision, 60)}" is unknown (continue, refine, pivot): the outcome of the last step decides'
+        f'unknown decision "{cut(decision, 60)}" (known: continue, refine, pivot); the outcome of the last step decides'
     )  # fmt: skip
     return Proposed(
         tuple(kept),
@@ -318,11 +276,11 @@ def _answer_in(value: Any) -> ModelAnswer:
 
 
 def _omission(at: int, actions: Any, draft: "Unreadable | None") -> str:
-    """Return why one of several next actions is not a plan."""
+    """Return the reason why the next action number ``at`` is not a plan."""
     if isinstance(draft, Unreadable):
         return draft.reason
-    if isinstance(actions[at], Mapping) and any(actions[at].get(name) for name in _ENDS):
-        return f"next_actions[{at}] is an answer; an answer stands alone"
+    if isinstance(actions[at], Mapping) and any(actions[at].get(name) for name in ENDS):
+        return f"next_actions[{at}] is an answer; an answer must be the only next action"
     return f"next_actions[{at}] has no commands"
 
 
@@ -347,7 +305,7 @@ def _cited(value: Any) -> tuple[str, ...]:
 def _completed(answer: str, cited: tuple[str, ...] = (), why: str = "") -> Completed | Unreadable:
     answer = answer.strip()
     if not answer or _PLACEHOLDER.fullmatch(answer):
-        return Unreadable("COMPLETE: has no answer behind it")
+        return Unreadable("no answer follows COMPLETE:")
     return Completed(answer, tuple(cut(each, 200) for each in cited), why)
 
 
@@ -413,7 +371,7 @@ def answer_schema() -> dict[str, Any]:
     thoughts = {
         "decision": {"type": "string", "enum": list(DECISIONS[:3])},
         "why": plan["why"],
-        "hypothesis": {"type": "string", "description": "What is supposed and tested."},
+        "hypothesis": {"type": "string", "description": "The hypothesis that the plan tests."},
     }
     action = _object({"plan": commands, "confidence": {"type": "number"}, "rationale": {"type": "string"}})
     several = {"type": "array", "items": action, "minItems": 1}

@@ -1,8 +1,9 @@
 """Checks and runs the plan of a step. An interrupted plan is continued: committed commands are not repeated, the others are run.
 
-The unit is a command of the outermost level, as in the state's journal: its change, its history entry and its text in ``replay``
-are one record. To continue after the last committed command, the plan's variables are needed. So the earlier commands run once more
-on a fork of the state at the plan's start, with the recorded model answers. The history, and so a replay, has every command once.
+Progress is counted in commands of the outermost level, as in the state's journal: the change made by a command, its history
+entry and its text in ``replay`` are one record. To continue after the last committed command, the plan's variables are needed.
+Therefore the earlier commands run once more on a fork of the state at the plan's start, with the recorded model answers. The
+history, and therefore a replay, contains every command once.
 """
 
 import asyncio
@@ -43,8 +44,8 @@ from .traversal_results import Step
 # A proposed plan is checked against grammar, graph, state and limits before it runs; faults with a certain fix are fixed at once.
 
 # A fix is made without a call only if its edits keep every command and every meaningful word. An edit that turns a line into a
-# comment, or only removes words, would make the plan do less than intended. An edit that replaces a name by another name would make
-# the plan answer another question. Such a fault is returned to the model.
+# comment, or that only removes meaningful words, would make the plan do less than intended. An edit that replaces a name with
+# another name would make the plan answer another question. Such a fault is returned to the model.
 
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r'\\[nrtbf"\\/]')
@@ -61,12 +62,12 @@ _LAYOUT = frozenset({"GASL029", "GASL030", "GASL060"})
 
 
 _OF_THE_GRAPH = frozenset({"GASL070", "GASL071", "GASL073"})
-"""Codes whose edits replace a name or value by a similar one from the graph, which may be wrong: ``country`` is not ``county``.
+"""Codes whose edits replace names or values with similar ones from the graph. This may be wrong: ``country`` is not ``county``.
 
-A typing slip is still fixed if the field with the corrected name has the requested value, or the name belongs to the language.
+A typo is still fixed if the field with the corrected name has the requested value, or the name belongs to the language.
 """
-_OF_THE_PLAN = frozenset({"GASL050", "GASL055", "GASL061", "GASL062", "GASL064", "PLAN002"})
-"""Codes whose edits replace a name by a name from the plan itself, the state, or the settings."""
+_OF_THE_PLAN = frozenset({"GASL050", "GASL055", "GASL061", "GASL062", "GASL064", "GASL091", "PLAN002"})
+"""Codes whose edits replace a name with a name from the plan itself, the state, or the settings."""
 _NEVER = frozenset({"GASL056"})
 """Codes whose edits choose between two interpretations."""
 _NAME = re.compile(r"""["'`]*[^\W\d][\w.\- ]*["'`]*""")
@@ -102,7 +103,7 @@ def keeps_all(diagnostic: Diagnostic, text: str) -> bool:
 
 
 def names_the_same(diagnostic: Diagnostic, text: str) -> bool:
-    """Return whether every inserted name is only the correct spelling of the name that it replaces."""
+    """Return whether every inserted name only corrects the spelling of the name that it replaces."""
     if diagnostic.code in _NEVER:
         return False
     if diagnostic.code not in _OF_THE_GRAPH | _OF_THE_PLAN:
@@ -184,7 +185,7 @@ class Refusal:
 def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, plan_id: str) -> Action | Refusal:
     """Check a plan that is to start in ``session`` with the variables ``given``, without running the plan.
 
-    ``plan_id`` is the id of a plan that has none, and ``why`` the reason of a plan that gives none.
+    ``plan_id`` is used for a plan without an id, and ``why`` for a plan without a reason.
     """
     document = {
         "plan_id": draft.plan.get("plan_id") or plan_id,
@@ -208,7 +209,7 @@ def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, p
         error = _faults(text, fresh)
     if isinstance(error, Ready):
         return Action(json.loads(text), draft.confidence, draft.rationale, tuple(dict.fromkeys(mended)), error)
-    assert isinstance(first, PlanError)  # noqa: S101 - what is ready at first stays so
+    assert isinstance(first, PlanError)  # noqa: S101 - a plan that was ready at first is still ready
     source = first.source
     found = tuple(all_as_json(first.diagnostics, source))
     return Refusal(source.text, found, _all_faults(first, error))
@@ -221,9 +222,10 @@ def _faults(text: str, session: Session) -> Ready | PlanError:
         return error
     if ready.statements:
         return ready
-    hint = "a plan has at least one command, as FIND nodes AS x; a line that starts with # is a remark"
+    hint = "a plan needs at least one command, such as FIND nodes AS x; a line that starts with # is a comment"
     return PlanError(
-        [Diagnostic("PLAN006", "error", "no command of this plan does anything", hints=(hint,))], Source(text, "<plan>")
+        [Diagnostic("PLAN006", "error", "the plan contains no command that runs", hints=(hint,))],
+        Source(text, "<plan>"),
     )
 
 
@@ -234,9 +236,7 @@ def _all_faults(first: PlanError, left: PlanError) -> str:
     later = [each.message for each in left.diagnostics if each.severity == "error" and each.message not in known]
     if not later:
         return told
-    return cut(
-        f"{told}\nwith what can be mended put right, there is still: {'; '.join(later[:_FAULTS])}", _FAULTS_LENGTH
-    )
+    return cut(f"{told}\nafter all certain fixes, these faults remain: {'; '.join(later[:_FAULTS])}", _FAULTS_LENGTH)
 
 
 def render_faults(diagnostics: Sequence[Diagnostic], source: Source) -> str:
@@ -294,10 +294,10 @@ async def continue_plan(
     given: ContextStore,
     cancel: asyncio.Event | None,
 ) -> list[ExecutionRecord]:
-    """Run the remaining commands of a plan, and return the records of the whole plan.
+    """Run the remaining commands of a plan, and return the records of the complete plan.
 
     ``clients`` maps the model names used in plans to clients ("" is the default model). ``since`` is the length of the history and
-    ``before`` the hash of the state at the plan's start. The executor must not have run anything yet. Raises ``PlanError`` and
+    ``before`` the hash of the state at the plan's start. The executor must not have run anything yet. Raises ``PlanError`` or
     ``StoreError``.
     """
     state, plan_id = executor.state, str(plan["plan_id"])
@@ -311,12 +311,12 @@ async def continue_plan(
     except (
         StateError,
         StoreError,
-    ):  # the past state was compacted: commands read the present state instead, and the findings remain
+    ):  # the past state was compacted: commands read the current state instead, and the findings remain
         if executor.events:
             executor.events.emit(
                 Warned(
                     "",
-                    "the state before the plan is no longer stored: the plan's variables are bound in the present state",
+                    "the state before the plan is no longer stored; the plan's variables are bound in the current state",
                 )
             )
     session = evolve(
@@ -331,7 +331,7 @@ async def continue_plan(
 
 
 async def _replay_commands(ready: Ready, session: Session, done: int) -> tuple[Flow, list[ExecutionRecord], bool]:
-    """Run the first ``done`` commands on the fork. Return the running plan, its records, and whether these commands ended it."""
+    """Run the first ``done`` commands on the fork. Return the running plan, its records, and whether these ended the plan."""
     begun = 0
 
     def next_step() -> int:
@@ -421,13 +421,13 @@ _LONGEST = 20_000
 def repeated(action: Action, state: str, steps: Sequence[Step]) -> str:
     """Return a message if the same commands already ran in the state with the hash ``state``; "" if they did not.
 
-    Only the latest step with these commands is considered, and only if it left the state as it is now.
+    Only the latest step with these commands is considered, and only if the state has not changed since that step.
     """
     for step in reversed(steps):
         if step.state == state and _same(step, action):
             return (
                 f"this plan was run in step {step.number}, and the state has not changed since:\n{trail_view([step], _SHOWN)}\n"
-                "plan something else, or answer the question; the same plan once more is run as it is, and then ends the loop"
+                "plan something else, or answer the question; if you repeat this plan, it is run again, and then the loop ends"
             )
     return ""
 
@@ -453,14 +453,17 @@ def _same(step: Step, other: Step | Action) -> bool:
 
 @cache
 def _normalized(commands: tuple[str, ...]) -> str:
-    """Return the commands in the printer's form, so that differences in case and blanks do not matter."""
+    """Return the commands in the printer's form, so that differences in case and white space do not matter."""
     text = "\n".join(commands)
     program = parse_gasl(Source(text, "<plan>")) if len(text) <= _LONGEST else None
     return text if program is None or has_errors(program.diagnostics) else format_gasl(program)
 
 
 def _results_of(step: Step) -> list[Any]:
-    """Return the results of the commands without the state changes: a counter that counts the same items again is not progress."""
+    """Return the results of the commands, but not their changes to the state.
+
+    A counter that counts the same items again changes the state, but is no progress.
+    """
     return [_result(entry) for entry in step.entries]
 
 

@@ -1,7 +1,7 @@
 """Answers a question by a search over plans, and adopts the found state as one commit, even after a kill.
 
 The state changes only if an answer was found. If a limit stops a search, the next attempt rebuilds the search from the recorded
-model answers and continues after its last plan; this requires the same initial state.
+model answers and continues after the search's last plan; this requires the same initial state.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from ...events import (
     RepairAsked,
     Warned,
 )
+from ...excerpts import clipped
 from ...gasl import GASLExecutor
 from ...gasl.prepare import is_document
 from ...gasl.records import plan_status
@@ -35,12 +36,13 @@ from ..search.search_run import Searched
 from .plan_answer import NO_REASON, Completed
 from .plan_run import Action, renamed, repeated, repetitions
 from .planner import Place, Planner, PlannerCalls, Proposal, RecordedModel
+from .prompt import entry_summary
 from .question_store import AskRecorder
 from .traversal_results import Explored, Hypothesis, SearchRequest, Step, Stopped
 
 # The calls of a search over plans: the planner proposes plans in each state of the tree, plans run on forks, and the judge rates the
 # progress. Every model answer is stored under the path to its state, which is the sequence of plans that lead there, identified by
-# their effect. The state's hash can't be the key, because the state has the time of each answer. So a search that is run again,
+# their effect. The state's hash can't be the key, because the state contains the time of each answer. So a search that is run again,
 # after a kill or with a larger budget, finds every paid answer and grows the same tree.
 
 _TOLD = (BudgetReached, CallFinished, CallRetried, CallStarted, RepairAsked, Warned)
@@ -64,7 +66,7 @@ class Branching:
     """Proposes and opens plans for the search of one question: the ``Proposer`` and ``Opening`` of ``search``.
 
     ``base`` is the loop's executor, whose state is the root of the search; ``earlier`` are the steps already done in that state.
-    ``began`` identifies graph and state at the start; all paths begin with it. ``wanted``: number of plans per planner call.
+    ``began`` identifies graph and state at the start; all paths begin with it. ``wanted`` is the number of plans per planner call.
     """
 
     planner: Planner
@@ -94,7 +96,9 @@ class Branching:
         executor = self._executor(node.fork(), self.clients)  # only checks plans, runs nothing
         number, at = len(steps) + 1, Place(self._way(node), node.number)
         try:
-            proposal = await self.planner.propose(executor, number, steps, at=at, branches=self.wanted)
+            proposal = await self.planner.propose(
+                executor, number, steps, at=at, branches=self.wanted, tree=tree_lines(node)
+            )
         except StepFailed as error:
             self.lost = error.failed
             raise
@@ -121,7 +125,7 @@ class Branching:
         return made
 
     def open(self, state: StateStore, node: Node, action: Branch) -> GASLExecutor:
-        """Return the executor for a plan; it stores model answers under the plan's path."""
+        """Return the executor for a plan. The executor stores model answers under the plan's path."""
         way = self._way(node, action.does)
         taken, supposed = self._plan_of(action)
         events = self.base.events
@@ -184,6 +188,41 @@ class Branching:
         )  # fmt: skip
 
 
+_SIBLINGS = 8
+"""Maximum number of siblings in a prompt."""
+
+
+def tree_lines(node: Node) -> list[str]:
+    """Describe the branch that led to ``node``, and its siblings: rationale, value, and what the siblings found; empty for the root."""
+    if node.parent is None or node.action is None:
+        return []
+    lines = [f"this branch: {_worth(node)}; rationale: {_rationale(node.action)}"]
+    siblings = [each for each in node.parent.branches if each.child is not node and each.action.answer is None]
+    for sibling in siblings[:_SIBLINGS]:
+        head = f"- {_rationale(sibling.action)}"
+        if sibling.child is None:
+            why = (
+                "not tried yet"
+                if sibling.status == "open"
+                else f"{sibling.status}: {sibling.message or sibling.outcome}"
+            )
+            lines.append(f"{head} -> {clipped(why, 200)}")
+            continue
+        done = "; ".join(entry_summary(entry) for entry in sibling.child.entries[-3:])
+        lines.append(f"{head} -> {sibling.outcome}, {_worth(sibling.child)}: {clipped(done, 400)}")
+    if len(siblings) > _SIBLINGS:
+        lines.append(f"- … {len(siblings) - _SIBLINGS:,} more branches")
+    return lines
+
+
+def _worth(node: Node) -> str:
+    return "value unknown" if node.value is None else f"value {node.value:.2f}"
+
+
+def _rationale(action: Branch) -> str:
+    return clipped(action.rationale or action.brief, 200)
+
+
 def _fruitless_actions(node: Node) -> set[str]:
     """Return the actions on the path since the state last changed; repeating such an action would give the same result."""
     tried = set[str]()
@@ -214,7 +253,7 @@ class SelectiveJudge:
 class SearchOutcome:
     """The result of a search.
 
-    ``proposal`` has the answer. If ``proposal`` is None, ``stopped`` and ``reason`` say why, and ``ungrounded`` may be a proposal
+    ``proposal`` contains the answer. If ``proposal`` is None, ``stopped`` and ``reason`` say why, and ``ungrounded`` may be a proposal
     with an unsupported answer. ``steps`` are the loop's earlier steps and the steps on the path to the best state; ``best`` is None
     if nothing has to be adopted, because the state already is the best state.
     """
@@ -231,7 +270,7 @@ class SearchOutcome:
 
 @define
 class Explorer:
-    """One search. ``left``: maximum number of plans that it may execute; ``stop`` ends work in progress."""
+    """One search. ``left`` is the maximum number of plans that the search may execute. ``stop`` ends work in progress."""
 
     question: str
     branching: Branching
@@ -255,7 +294,7 @@ class Explorer:
     def _outcome(self, searched: Searched, record: AskRecorder | None) -> SearchOutcome:
         best, warnings = searched.best, list(searched.warnings)
         if self.searching.value is None and any(each.value is None for each in searched.nodes):
-            warnings.append("--value filled determines the value without a judge")
+            warnings.append("use --value filled to rate states without a judge")
         tree = searched.tree
         if record is not None and (unkept := record.keep_tree(tree)):
             warnings.append(unkept)
@@ -265,20 +304,20 @@ class Explorer:
         if proposal is None or searched.stopped == "model" or unjudged:
             stopped, reason = self._why(searched)
             if unjudged and stopped == "budget":
-                reason = f"there is an answer, but the judge has not rated it yet: {reason}"
+                reason = f"an answer was found, but the judge has not rated it yet: {reason}"
             ungrounded = next(reversed(self.branching.ungrounded), None)
             if ungrounded is not None and ungrounded.completed is not None and stopped not in ("exhausted", "refused"):
-                warnings.append(f"an answer was left out: {ungrounded.support.fault}")
+                warnings.append(f"an answer was not used: {ungrounded.support.fault}")
                 ungrounded = None
             return SearchOutcome(steps, explored, None, best, stopped, reason, tuple(warnings), ungrounded)
         enough = searched.settings.enough
         if enough is not None and best.worth < enough:
             told = "is unknown" if best.value is None else f"is {best.value:.2f}"
-            warnings.append(f"the value of this answer {told}; {enough:g} would be enough")
+            warnings.append(f"the value of this answer {told}; the required value is {enough:g}")
         return SearchOutcome(steps, explored, proposal, best, warnings=tuple(warnings))
 
     def _answered(self, best: Node) -> Proposal | None:
-        """Return the proposal with the best state's answer, which may come from the planner or from a rollout; None without one."""
+        """Return the proposal with the best state's answer, from the planner or from a rollout; None without an answer."""
         if best.answer is None or best.parent is None:
             return None
         made = self.branching.proposals.get(best.parent.number)
@@ -309,7 +348,7 @@ class Explorer:
             case "exhausted":
                 refused = self.branching.refused
                 if not searched.steps and refused:
-                    return "refused", f"no plan of the model could run: {refused[-1].splitlines()[0]}"
+                    return "refused", f"none of the plans that the model wrote could run: {refused[-1].splitlines()[0]}"
                 if not searched.steps and lost is not None:
                     return "model", failure_text(lost)
                 return (
@@ -362,7 +401,7 @@ def is_adopted(told: Mapping[str, Any], state: StateStore) -> bool:
 
 
 def found_before(told: Mapping[str, Any], record: AskRecorder) -> SearchOutcome:
-    """Return the result of an attempt that was killed before it reported. Raises ``KeyError``, ``TypeError`` for a damaged record."""
+    """Return the result of an attempt that was killed before it reported. Raises ``KeyError`` or ``TypeError`` for a damaged record."""
     completed = Completed(str(told["answer"]), tuple(told["cited"]))
     steps = (*record.kept.steps, *(Step.of(each) for each in told["steps"]))
     by_number = {step.number: step for step in steps}  # some steps may already be stored as done

@@ -16,29 +16,30 @@ from blake3 import blake3
 from ....adapters.llm import LLM, Completion, LLMError, Usage
 from ....adapters.llm.middleware import Own, as_client
 from ....lang.constrain import constrain
+from ....lang.diagnostic import all_as_json
 from ...events import RepairAsked
 from ...gasl import GASLExecutor
 from ...gasl.record_writer import request_of
 from ...gasl.records import ContextStore
 from ...models.caller import Asker, Caller, Spent
 from ...results import NO_USAGE, Failed, Outcome, Record, StepFailed
+from .answer_json import Unreadable
 from .findings import Support, support_of
 from .plan_answer import (
     MOST_ACTIONS,
     Completed,
     Contradictory,
     Proposed,
-    Unreadable,
     answer_schema,
     as_schema_json,
     read_answer,
 )
-from .plan_run import Action, Refusal, check_draft, repeated, repetitions
-from .prompt import Refused, build_prompt
+from .plan_run import Action, Refusal, check_draft, render_faults, repeated, repetitions
+from .prompt import Refused, build_prompt, may_end
 from .traversal_results import Bounds, Hypothesis, Step
 
 # The grammar of a small model's answer: a plan with GASL commands or the final answer, as JSON that is short enough to be always
-# complete. The command rules are a bounded selection from ``lang.constrain``: words are separated by one blank, lists have one
+# complete. The command rules are a bounded selection from ``lang.constrain``: words are separated by one space, lists have one
 # element, and strings in commands are quoted as in JSON. Fields are the graph's own fields. A grammar can't ensure that a field is
 # compared with an existing value, or that a plan answers the question. Larger models receive a schema: see ``plan_answer``.
 
@@ -48,33 +49,51 @@ _TEXT = 80
 """Maximum characters of a hypothesis, a reason or an answer."""
 _MOST_FIELDS = 40
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,30}")
-_RULES = ("find", "where", "order", "limit", "count", "rank", "select_where")
-_TERMINALS = ("FIND", "WHERE", "ORDER", "_BY", "DIRECTED", "LIMIT", "COUNT", "RANK", "SELECT", "_AS", "TEXTUAL")
+_NUMBERS = ("degree", "in_degree", "out_degree")
+"""Fields that are always numbers, so that a comparison with a text is refused."""
+_RULES = ("find", "where", "order")
+_TERMINALS = (
+    "FIND", "WHERE", "ORDER", "_BY", "DIRECTED", "LIMIT", "COUNT", "RANK", "SELECT", "_AS", "CONTAINS", "TEXTUAL",
+)  # fmt: skip
 _FORM = r"""
-start: "{{\"hypothesis\": \"" TEXT "\", \"why\": \"" TEXT "\", \"commands\": [" commands "]}}"
-     | "{{\"complete\": \"" TEXT "\", \"evidence\": [\"found\"]}}"
+start: plan{ending}
+plan: "{{\"hypothesis\": \"" TEXT "\", \"why\": \"" TEXT "\", \"commands\": [" commands "]}}"
 commands: "\"DECLARE found AS LIST\", \"" find "\", " more "\"UPDATE found WITH some\""
-more: ("\"" (rank | select_where | count) "\", ")?
-condition: path OPERATOR (STRING | INT) | path TEXTUAL STRING
+more: ("\"" (rank | selection | count) "\", ")?
+limit: LIMIT INT
+count: COUNT name (_BY path)? _AS name
+rank: RANK name _BY sorting limit? _AS name
+selection: SELECT name where _AS name
+condition: OTHER OPERATOR (STRING | INT) | OTHER (CONTAINS | TEXTUAL) STRING | NUMBER OPERATOR INT
 sorting: path DIRECTED
 name: "some "
 KIND: "nodes "
-path: FIELD
+path: OTHER | NUMBER
 TEXT: /[A-Za-z0-9][A-Za-z0-9 ,.'\-]{{0,{text}}}/
-FIELD: /({fields}) /
+OTHER: /({others}) /
+NUMBER: /({numbers}) /
 OPERATOR: /(=|!=|>|<|>=|<=) /
 STRING: /\\"[A-Za-z0-9][A-Za-z0-9 .'_\-]{{0,30}}\\" /
 INT: /[1-9][0-9]{{0,3}} /
 """
+_ENDING = r'''
+     | "{\"complete\": \"" TEXT "\", \"evidence\": [\"found\"]}"'''
 _DEFINITION = re.compile(r"^(\w+):(.*(?:\n[ \t]+.*)*)\n", re.MULTILINE)
 
 
-def small_grammar(fields: Iterable[str]) -> str:
-    """Return the grammar of a small model's answer, in the syntax of ``Options.grammar``; ``fields`` are the graph's node fields."""
+def small_grammar(fields: Iterable[str], *, may_end: bool = True) -> str:
+    """Return the grammar of a small model's answer, in the syntax of ``Options.grammar``; ``fields`` are the graph's node fields.
+
+    With ``may_end``, the model may answer the question, because the state has findings.
+    """
     known = [name for name in fields if _FIELD.fullmatch(name)][:_MOST_FIELDS]
-    named = "|".join(dict.fromkeys(("id", "degree", "in_degree", "out_degree", *known)))
+    others = "|".join(name for name in dict.fromkeys(("id", *known)) if name not in _NUMBERS)
     given = dict(_DEFINITION.findall(constrain("gasl", "llguidance")))
-    lines = [_FORM.format(fields=named, text=_TEXT - 1).strip()]
+    lines = [
+        _FORM.format(
+            others=others, numbers="|".join(_NUMBERS), text=_TEXT - 1, ending=_ENDING if may_end else ""
+        ).strip()
+    ]
     lines += [f"{rule}:{_without_repetitions(given[rule])}" for rule in _RULES]
     lines += [f"{terminal}:{given[terminal]}" for terminal in _TERMINALS]
     return "\n".join((*lines, ""))
@@ -104,7 +123,7 @@ def call_number(step: int, turn: int) -> int:
 
 @frozen
 class Place:
-    """The place of a call in a search: ``way`` is a hash of the plans that lead to the state, ``number`` its number in the tree."""
+    """The position of a call in a search: ``way`` is a hash of the plans that lead to state number ``number`` of the tree."""
 
     way: str
     number: int
@@ -112,11 +131,11 @@ class Place:
 
 @define
 class PlannerCalls:
-    """Calls the planner. ``model`` is a name known to the caller (None: default); ``options`` are call options for the planner only.
+    """Calls the planner. ``model`` is a name known to the caller (None is the default); ``options`` apply only to planner calls.
 
-    ``as_json``: send the answer's schema; otherwise the answer is text. Either way the answer is read leniently. ``grammar`` is
-    sent instead of the schema, for a model that supports grammars but fails under a schema. ``spec`` is the model's spec as the
-    user wrote it: an answer is only reused for the same spec.
+    If ``as_json`` is true, the answer's schema is sent; otherwise the answer is text. Either way the answer is read leniently.
+    ``small_fields`` are the node fields in the grammar that a small model gets instead of the schema; None if the model is not
+    small. ``spec`` is the model's spec as the user wrote it: an answer is only reused for the same spec.
     """
 
     caller: Caller
@@ -124,37 +143,49 @@ class PlannerCalls:
     model: str | None = None
     options: Mapping[str, Any] = field(factory=dict)
     as_json: bool = True
-    grammar: str = ""
+    small_fields: tuple[str, ...] | None = None
     spec: str = ""
     spent: Spent = field(factory=Spent)
     _asker: Asker = field(init=False)
-    _constraint: dict[str, Any] = field(factory=dict, init=False)
+    _constraints: dict[bool, dict[str, Any]] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._asker = Asker(self.caller, PLANNER, self.caller.events, self.spent, losses=None, layers=())
 
-    async def ask(self, step: int, turn: int, prompt: str, at: Place | None = None) -> str:
-        """Return the answer's text. ``at``: the place in a search, which has no steps. Raises ``StepFailed``."""
-        if self.as_json and not self._constraint:
-            schema = {"grammar": self.grammar} if self.grammar else {"schema": answer_schema(), "tidy": as_schema_json}
-            self._constraint.update(schema)
-        most = SMALL_TOKENS if self.grammar else _TOKENS
-        options = {"max_tokens": most, **self.options, **self._constraint}
+    async def ask(self, step: int, turn: int, prompt: str, at: Place | None = None, *, may_end: bool = True) -> str:
+        """Return the answer's text. ``at`` is the position in a search; a search has no steps. Raises ``StepFailed``.
+
+        If ``may_end`` is true, a small model may answer the question; the prompt tells other models whether they may.
+        """
+        most = _TOKENS if self.small_fields is None else SMALL_TOKENS
+        options = {"max_tokens": most, **self.options, **self._constraint(may_end)}
         _, item, digest = self.record_key(step, turn, at)
         number = call_number(step if at is None else at.number, turn)
         outcome = await self._asker.ask(number, prompt, options, lambda: digest, model=self.model, recorded_item=item)
         return outcome.output
 
+    def _constraint(self, may_end: bool) -> Mapping[str, Any]:
+        """Return the call options that constrain the form of the answer."""
+        if not self.as_json:
+            return {}
+        if may_end not in self._constraints:
+            self._constraints[may_end] = (
+                {"schema": answer_schema(), "tidy": as_schema_json}
+                if self.small_fields is None
+                else {"grammar": small_grammar(self.small_fields, may_end=may_end)}
+            )
+        return self._constraints[may_end]
+
     def record_key(self, step: int, turn: int, at: Place | None = None) -> tuple[str, int, str]:
         """Return the key of a recorded answer: step, item and input hash."""
-        # The key has the path to a state, because the state's number depends on the search settings.
+        # The key contains the path to a state, because the state's number depends on the search settings.
         item, way = (call_number(step, turn), "") if at is None else (turn, at.way)
         named = f"{PLANNER} {item} {way}{self.question}" + (f"\n{self.spec}" if self.spec else "")
         return PLANNER, item, blake3(named.encode("utf-8", "backslashreplace")).hexdigest(length=16)
 
 
 class RecordedModel(Own):
-    """A model that the commands of plans call. Its recorded answers in the present step are reused, so that no call is repeated.
+    """A model that the commands of plans call. Its recorded answers in the current step are reused, so that no call is repeated.
 
     ``name`` is the model's name in plans ("" is the default model). ``spent`` counts the model's calls.
     """
@@ -225,9 +256,9 @@ def failed_for_good(failed: Failed) -> bool:
 
 @frozen
 class Proposal:
-    """The planner's result: an answer, or runnable plans, the most confident first, or neither (``faults`` say why).
+    """The planner's result: an answer, or runnable plans, most confident first, or neither (``faults`` say why).
 
-    ``supposed``: the planner's evaluation of the last step, and its present hypothesis. ``left_out`` describes the plans that can't
+    ``supposed`` is the planner's evaluation of the last step, and its current hypothesis. ``left_out`` describes the plans that can't
     run; ``remark`` is further information for the user. ``support`` is the evidence for the answer.
     """
 
@@ -259,12 +290,17 @@ class Planner:
     earlier: int = 0
 
     def prompt(
-        self, executor: GASLExecutor, steps: Sequence[Step], refused: Refused | None = None, branches: int = 1
+        self,
+        executor: GASLExecutor,
+        steps: Sequence[Step],
+        refused: Refused | None = None,
+        branches: int = 1,
+        tree: Sequence[str] = (),
     ) -> str:
-        """Return the prompt for the step after ``steps``; ``branches``: number of plans to try in parallel."""
+        """Return the prompt for the step after ``steps``, with ``branches`` plans to try in parallel and the search ``tree`` so far."""
         return build_prompt(
-            self.question, executor.adapter.schema, executor.session.caps, executor.state, steps, refused,
-            self.bounds.prompt_characters, branches,
+            self.question, executor.adapter.schema, executor.session.caps, executor.session.ceiling, executor.state, steps,
+            refused, self.bounds.prompt_characters, branches, tree,
         )  # fmt: skip
 
     async def propose(
@@ -275,10 +311,12 @@ class Planner:
         *,
         at: Place | None = None,
         branches: int = 1,
+        tree: Sequence[str] = (),
     ) -> Proposal:
         """Return the next actions for step ``number``, after ``steps``. Raises ``StepFailed`` if the model call fails.
 
-        ``at`` is the place in a search, ``branches`` the number of plans that the search tries in parallel.
+        ``at`` is the position in a search, ``branches`` is the number of plans that the search tries in parallel. ``tree`` are
+        lines about the branch that led here and about its siblings.
         """
         refused: Refused | None = None
         last: tuple[dict[str, Any], ...] = ()  # faults of the last answer
@@ -287,11 +325,11 @@ class Planner:
         while turn < most:
             turn += 1
             if refused is not None and self.notify is not None:
-                self.notify(
-                    RepairAsked("ask", "plan", turn, refused.answer, last, number, "" if last else refused.faults)
-                )
+                written = refused.written if last else refused.answer
+                self.notify(RepairAsked("ask", "plan", turn, written, last, number, "" if last else refused.faults))
             try:
-                text = await self.asker.ask(number, turn, self.prompt(executor, steps, refused, branches), at)
+                prompt = self.prompt(executor, steps, refused, branches, tree)
+                text = await self.asker.ask(number, turn, prompt, at, may_end=may_end(executor.state, bool(steps)))
             except StepFailed as error:
                 if failed_for_good(error.failed):
                     raise
@@ -306,11 +344,16 @@ class Planner:
                     why = f"{found.fault}; {found.advice}" if found.fault else found.advice
                     refused = Refused(text, why)
                     continue
-                return Proposal(Hypothesis("terminate", said.why), said, repairs=turn, support=found)
+                return Proposal(
+                    Hypothesis("terminate", said.why), said, repairs=turn, support=found, remark=said.remark
+                )
             if isinstance(said, Unreadable | Contradictory):
-                last = ()
                 fault = "it can't be read" if isinstance(said, Unreadable) else "it contradicts itself"
-                refused = Refused(text, f"{fault}: {said.reason}")
+                last, refused = (), Refused(text, f"{fault}: {said.reason}")
+                if isinstance(said, Unreadable) and said.source is not None:
+                    last = tuple(all_as_json(said.diagnostics, said.source))
+                    faults = render_faults(said.diagnostics, said.source)
+                    refused = Refused(text, f"{refused.faults}\n{faults}", said.source.text)
                 continue
             supposed = decision_of(said, steps)
             checked = [
@@ -333,11 +376,11 @@ class Planner:
                 left_out = (*said.left_out, *(each.told for each in bad))
                 if more > 0:
                     left_out += (
-                        f"{more} of {len(said.drafts)} were left out: at most {MOST_ACTIONS} are tried, the most confident first",
+                        f"{more} of {len(said.drafts)} plans were omitted; only the {MOST_ACTIONS} most confident plans are tried",
                     )
                 return Proposal(supposed, None, actions, left_out, repairs=turn, remark=said.remark)
             last = bad[0].diagnostics
-            refused = Refused(text, bad[0].told)
+            refused = Refused(text, bad[0].told, bad[0].written)
         return Proposal(supposed, faults=refused.faults if refused is not None else "", repairs=turn)
 
     def _stalls(self, steps: Sequence[Step]) -> bool:
@@ -380,7 +423,7 @@ class Position:
 
 
 Choose = Callable[[Sequence[Action], Position], "int | Awaitable[int]"]
-"""Receives the runnable actions, the most confident first, and returns the index of the chosen one; may be async."""
+"""Receives the runnable actions, most confident first, and returns the index of the chosen one; may be async."""
 
 
 def highest(actions: Sequence[Action], position: Position) -> int:

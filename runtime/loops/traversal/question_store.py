@@ -10,10 +10,11 @@
     {"record": "found", "history", "state", "commands", "steps", "supposed", "answer", "cited", "search"}
     {"record": "run_finished", "status", "answer", "cited", "supposed", ...}
 
-``script`` is the question, ``input_hash`` the hash of the graph. ``in_vain`` names useless planner answers: the next attempt
-repeats those calls. ``step_begun`` is written before the plan's first command. Its ``history`` and ``state`` are the length of the
-history and the hash of the state at that time; from them ``plan_run`` determines which commands were done. ``found`` is written
-before the state adopts the result of a search; the state's history shows whether the state adopted it.
+``script`` is the question, and ``input_hash`` is the hash of the graph. ``in_vain`` names useless planner answers: the next
+attempt repeats those calls. ``step_begun`` is written before the plan's first command. In ``step_begun``, ``history`` and
+``state`` are the length of the history and the hash of the state at that time; from them ``plan_run`` determines which commands
+were done. ``found`` is written before the state adopts the result of a search; the state's history shows whether the state
+adopted it.
 
 A record that the state depends on is on disk before the state changes. The loop does not wait until model answers are on disk: a
 power cut may lose some of these answers, but nothing else. ``STATE/asks/RUN/tree.json`` is the tree of the latest search.
@@ -29,6 +30,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from ....adapters.llm.budget import Price
 from ...errors import RequestError
 from ...gasl.surroundings import same_name, told_of_another
 from ...results import Outcome, Recorded, Run, StepResult
@@ -49,8 +51,8 @@ _ELSEWHERE = "the state must be in a folder that can be read and written and has
 class StoredQuestion(StoredRun):
     """A stored question.
 
-    ``finished`` is the record of the question's end (None: unfinished). ``begun`` is an interrupted step. ``found`` is the result of
-    a search, whether or not the state adopted it.
+    ``finished`` is the record of the question's end; None if the question is unfinished. ``begun`` is an interrupted step. ``found`` is
+    the result of a search, whether or not the state adopted it.
     """
 
     kind = ASK
@@ -78,7 +80,7 @@ class StoredQuestion(StoredRun):
             return None
 
     def resume(self) -> "AskRecorder":
-        """Open the question to continue it. Raises ``RunError`` if it is in use elsewhere or can't be written.
+        """Open the question to continue it. Raises ``RunError`` if the question is in use elsewhere or can't be written.
 
         The call or step of a damaged record is repeated; the state shows which commands of a plan it has already committed.
         """
@@ -113,12 +115,12 @@ class StoredQuestion(StoredRun):
 
 
 def asks(state: Path) -> list[StoredQuestion]:
-    """Return the questions about a state, the latest first; unreadable questions are skipped."""
+    """Return the questions about a state, latest first; unreadable questions are skipped."""
     return [each for _, each in _read(state) if isinstance(each, StoredQuestion)]
 
 
 def _read(state: Path) -> Iterator[tuple[Path, "StoredQuestion | str"]]:
-    """Yield each question's folder, the latest first, with its stored question or a message. Raises ``RunError``."""
+    """Yield each question's folder, latest first, with its stored question or a message. Raises ``RunError``."""
     try:
         # The names of folders created within one second are not ordered; the time of the folder decides.
         folders = sorted(
@@ -138,7 +140,7 @@ def _read(state: Path) -> Iterator[tuple[Path, "StoredQuestion | str"]]:
 
 
 def last_asked(state: Path, question: str) -> StoredQuestion | None:
-    """Return the latest attempt at a question; None if the state has none.
+    """Return the latest attempt at a question; None if the state has no attempt at it.
 
     Raises ``RunError`` if a later folder that may belong to this question can't be read, because a new attempt would pay again and
     repeat work in the state.
@@ -150,7 +152,7 @@ def last_asked(state: Path, question: str) -> StoredQuestion | None:
         elif _may_be(folder, question):
             path = folder / FILE
             why = kept.removeprefix(f"{path} ") if path.is_file() else "the file does not exist"
-            message = f"{path} can't be read, and may have the answer to this question: {why}"
+            message = f"{path} can't be read, and may contain the answer to this question: {why}"
             raise RunError(
                 message, f"--again starts a new attempt; or restore the file from a copy, or move {folder} away"
             )
@@ -158,7 +160,7 @@ def last_asked(state: Path, question: str) -> StoredQuestion | None:
 
 
 def _may_be(folder: Path, question: str) -> bool:
-    """Return whether an unreadable folder may belong to this question: False if it has no record or names another question."""
+    """Return whether an unreadable folder may belong to this question: False if the folder has no record or names another question."""
     if not _RUN.fullmatch(folder.name):
         return False
     try:
@@ -197,8 +199,8 @@ def open_asks(
 ) -> "AskRecorder | StoredQuestion":
     """Return the recorder of a new or continued question; if the question is already answered, return the ``StoredQuestion``.
 
-    ``graph`` is the graph's hash, ``model`` a spec as the user wrote it. ``again``: always start a new attempt. Raises
-    ``RunError``.
+    ``graph`` is the graph's hash, ``model`` is the spec as the user wrote it. With ``again``, always start a new attempt.
+    Raises ``RunError``.
     """
     before = None if again else last_asked(state, question)
     if before is not None:
@@ -318,11 +320,12 @@ def stored_answer(kept: StoredQuestion) -> Asked:
 
 @frozen
 class QuestionRequest:
-    """A question and how to answer it. ``model`` names the planner's model (None: the run's default model).
+    """A question and how to answer it. ``model`` names the planner's model; None means the run's default model.
 
-    ``folder`` is the state's folder, None for a state in memory, which can't be resumed. ``spec``: the model's spec as the user
-    wrote it. ``searching``: how plans are searched; None: plans run one after the other, and ``choose`` picks each plan. ``graph``:
-    the graph's name as the user wrote it, "" if it has none. ``force``: also use a state whose findings come from another graph.
+    ``folder`` is the state's folder, None for a state in memory, which can't be resumed. ``spec`` is the model's spec as the user
+    wrote it. ``searching`` says how plans are searched; None means that plans run one after the other, and ``choose`` picks each plan.
+    ``graph`` is the graph's name as the user wrote it, "" if it has no name. With ``force``, a state whose findings come from another
+    graph is used too.
     """
 
     question: str = field(converter=checked_question)
@@ -337,13 +340,15 @@ class QuestionRequest:
     searching: SearchRequest | None = None
     graph: str = ""
     force: bool = False
+    prices: Mapping[str, Price] = field(factory=dict)
+    """Maps the specs of models to their known prices."""
 
 
 def answered_before(wanted: QuestionRequest, graph: Callable[[], str]) -> Asked | None:
     """Return the stored answer to the question, or None. No model is called, and a graph with the same name is not read again.
 
-    ``graph`` returns the hash of the present graph. Raises ``RequestError`` if the answer belongs to another graph, ``RunError``
-    if the answer may be in an unreadable folder.
+    ``graph`` returns the hash of the current graph. Raises ``RequestError`` if the answer belongs to another graph. Raises
+    ``RunError`` if the answer may be in an unreadable folder.
     """
     if wanted.folder is None or wanted.again:
         return None
@@ -359,4 +364,4 @@ def answered_before(wanted: QuestionRequest, graph: Callable[[], str]) -> Asked 
 def other_graph(wanted: QuestionRequest, before: str) -> RequestError:
     """Return the error for a state whose findings come from another graph."""
     told = told_of_another(wanted.folder or "the state", before, wanted.graph)
-    return RequestError("state", told, "choose another state for another graph, or use this one with force")
+    return RequestError("state", told, "choose another state for this graph, or use this state with force")

@@ -8,9 +8,10 @@ from typing import Any, Literal, get_args
 from attrs import asdict, evolve, field, fields_dict, frozen
 
 from ....adapters.llm import Usage
+from ....adapters.llm.budget import Price
 from ...errors import RequestError, check_text, short_repr, whole_number_validator
 from ...limits import checked_time_limit
-from ...results import usage_json
+from ...results import prices_json, usage_json
 from ..search import Filled, Rollout, Settings, Tree
 from ..search.policies import Valued
 
@@ -20,9 +21,9 @@ Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused"
 
 @frozen
 class Hypothesis:
-    """The start of a step: the evaluation of the previous step, and the present hypothesis.
+    """The start of a step: the evaluation of the previous step, and the current hypothesis.
 
-    ``by`` is "model" if the model decided; "rule" if the model gave no decision, so that the previous outcome decided.
+    ``by`` is "model" if the model decided; "rule" if the model gave no decision and the previous outcome decided.
     """
 
     decision: Decision
@@ -33,7 +34,7 @@ class Hypothesis:
 
 @frozen
 class Step:
-    """One turn of the loop. ``status`` is the status of the whole plan, or "refused" if no plan could be run (``faults`` say why).
+    """One turn of the loop. ``status`` is the status of the plan, or "refused" if no plan could be run (``faults`` say why).
 
     ``plan`` is the plan object, ``entries`` are the history entries of its commands. ``alternatives`` are the next actions that were
     not taken. ``repairs`` counts the answers returned to the model. ``state`` is the state's hash after the step, "" if unknown.
@@ -89,9 +90,9 @@ class Finding:
 
 @frozen
 class Explored:
-    """A finished search: ``value`` is the value of the best state (None: could not be determined), ``plans`` counts executed plans.
+    """A finished search: ``value`` is the value of the best state (None if unknown), ``plans`` counts executed plans.
 
-    ``stopped`` is the reason why the search ended, see ``search.nodes.Stopped``. ``tree`` is None if the tree was not stored.
+    ``stopped`` is the reason why the search ended (see ``search.nodes.Stopped``). ``tree`` is None if the tree was not stored.
     """
 
     strategy: str
@@ -101,24 +102,24 @@ class Explored:
     tree: Tree | None = field(default=None, repr=False)
 
     def as_json(self, tree: bool = True) -> dict[str, Any]:
-        """Return the search as a JSON object; ``tree``: include the whole tree."""
+        """Return the search as a JSON object, including the complete tree if ``tree`` is true."""
         told = {"strategy": self.strategy, "stopped": self.stopped, "value": self.value, "plans": self.plans}
         return {**told, "tree": None if self.tree is None else self.tree.as_json()} if tree else told
 
 
 @frozen
 class Asked:
-    """The answer to a question, or why there is none.
+    """The answer to a question, or the reason why no answer was found.
 
-    ``status``: complete; ungrounded (the answer is unsupported, ``reason`` says why); stopped (a limit was reached, ``stopped`` says
-    which; a new attempt continues); failed (the model can't be called, or none of its plans could be run); cancelled.
-    ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` cover only this attempt, including model calls made by
-    plans; ``earlier`` is the number of steps done in earlier attempts.
+    ``status`` is complete; ungrounded (the answer is unsupported, ``reason`` says why); stopped (a limit was reached, ``stopped``
+    says which; a new attempt continues); failed (the model can't be called, or none of its plans could be run); cancelled.
+    ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` cover only this attempt, including the model calls of
+    plans; ``earlier`` is the number of steps in earlier attempts.
 
-    ``cited`` are the answer's citations that occur in the state or in a command's result, ``uncited`` the citations that occur in
-    neither.
+    ``cited`` are the citations in the answer that occur in the state or in a command's result; ``uncited`` are the citations that
+    occur in neither.
 
-    ``search`` is set if plans were searched; ``steps`` then ends with the steps on the path to the best state.
+    ``search`` is set if a search was made; ``steps`` then ends with the steps on the path to the best state.
     """
 
     question: str
@@ -145,10 +146,12 @@ class Asked:
     unkept: str = ""
     """Why the recording of the question stopped early; "" if the recording is complete or the question was not recorded."""
     uncited: tuple[str, ...] = ()
+    prices: Mapping[str, Price] = field(factory=dict)
+    """Maps the specs of models to their known prices."""
 
     @property
     def tree(self) -> Tree | None:
-        """The tree of the search; None without a search."""
+        """The tree of the search; None if there was no search."""
         return None if self.search is None else self.search.tree
 
     def as_json(self) -> dict[str, Any]:
@@ -171,6 +174,7 @@ class Asked:
             "run": self.run_id,
             "state": self.state,
             "search": None if self.search is None else self.search.as_json(),
+            **prices_json(self.prices),
         }  # fmt: skip
 
 
@@ -180,12 +184,12 @@ Worth = Literal["judge", "filled"]
 """How a state is rated: by a model, or by the share of declared keys that are not empty."""
 
 MOST_CHARACTERS = 24_000
-"""Maximum characters of a whole prompt for any size of graph and state: about 6,000 tokens."""
+"""Maximum characters of a complete prompt for any size of graph and state: about 6,000 tokens."""
 LOCAL_CHARACTERS = 9_000
 """Maximum characters of a prompt for the local model, which reads slowly and has 8,192 tokens for prompt and answer together."""
 MOST_REPAIRS = 20
 """Maximum number of repairs in one step; stored answers are numbered accordingly (``planner.call_number``)."""
-_LEAST = 6_000
+_LEAST = 7_000
 _LONGEST = 10_000
 """Maximum characters of a question."""
 
@@ -194,7 +198,7 @@ _LONGEST = 10_000
 class Bounds:
     """The limits of a loop. Calls, tokens and money are limited where the models are opened.
 
-    ``max_steps`` includes the steps of earlier attempts. ``max_repairs``: how often a refused answer may be returned to the model in
+    ``max_steps`` includes the steps of earlier attempts. ``max_repairs`` is how often a refused answer may be returned to the model in
     one step. ``prompt_characters`` is the maximum length of one prompt. ``time_limit`` is in seconds, for one attempt.
     """
 
@@ -203,9 +207,18 @@ class Bounds:
     prompt_characters: int = field(default=MOST_CHARACTERS, validator=whole_number_validator(_LEAST))
     time_limit: float | None = field(default=None, converter=checked_time_limit)
 
+    @property
+    def most_calls(self) -> int:
+        """The maximum number of calls that write plans and answers, one plan at a time, without the calls of the plans' commands.
+
+        A step has one call and ``max_repairs`` repairs. An answer without evidence is returned once more per step, if repairs
+        are allowed.
+        """
+        return self.max_steps * (1 + self.max_repairs + (self.max_repairs > 0))
+
 
 def checked_question(question: Any) -> str:
-    """Return the question without blanks around it. Raises ``RequestError``."""
+    """Return the question without surrounding white space. Raises ``RequestError``."""
     if isinstance(question, str):
         question = question.encode("utf-8", "replace").decode()
     check_text("question", question, _LONGEST, ("the question is empty", 'for example "Who connects the most people?"'))
@@ -233,7 +246,7 @@ _SETTINGS = Settings(branching=3, max_depth=8, enough=0.8, answers=True, outcome
 
 @frozen
 class SearchRequest:
-    """How plans are searched. ``value``: a ``Value``, or a function of a node; None: a model rates states."""
+    """How plans are searched. ``value`` is a ``Value`` or a function of a node; None means that a model rates states."""
 
     settings: Settings = _SETTINGS
     value: Valued | None = None
@@ -241,7 +254,7 @@ class SearchRequest:
 
 
 def search_request(search: Any, value: Any = None, rollout: Rollout | None = None) -> SearchRequest | None:
-    """Return the search request for the arguments of a caller; None for no search. Raises ``RequestError``.
+    """Return the search request for a caller's arguments; None if no search is requested. Raises ``RequestError``.
 
     ``search`` is the name of a strategy, ``Settings``, or a mapping of settings. ``value`` is a ``Worth``, a ``Value`` or a function
     of a node.
@@ -262,7 +275,7 @@ def search_request(search: Any, value: Any = None, rollout: Rollout | None = Non
         except (TypeError, ValueError) as error:
             raise RequestError("search", str(error)) from None
     if not isinstance(given, Settings):
-        raise RequestError("search", f"{short_repr(search)} is neither a strategy nor settings of a search")
+        raise RequestError("search", f"{short_repr(search)} is neither a strategy nor search settings")
     if isinstance(value, str):
         if value not in get_args(Worth):
             raise RequestError("value", f"{short_repr(value)} is not one of {', '.join(get_args(Worth))}")

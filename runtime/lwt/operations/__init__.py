@@ -1,7 +1,7 @@
 """The operations of scripts at run time: a registry of the built-in runners and of plugins.
 
 A runner is ``async (call, context) -> Outcome`` and raises ``StepFailed``. A plugin provides an ``Operation`` under the entry
-point group ``knotwork.operations``, with the name that scripts call; the plugin is loaded when a script names it.
+point group ``knotwork.operations``. The entry point has the name that scripts use, and is loaded when a script uses this name.
 """
 
 from collections.abc import Mapping
@@ -10,10 +10,12 @@ from ....lang.catalogue.operations import BUILTIN, Signature
 from ....lang.diagnostic import nearest
 from ....lang.trees.lwt import Call
 from ...results import Failed, Outcome, StepFailed
-from .basic import run_answer, run_const, run_each, run_expr, run_llm
-from .operation import Context, Operation, constant, read_options
+from .basic import run_answer, run_const, run_expr
+from .each_step import run_each
+from .llm_call import run_llm
+from .operation import Context, Host, Operation, constant, read_options
 
-__all__ = ["OPERATIONS", "Context", "Operation", "constant", "find", "read_options", "signatures"]
+__all__ = ["OPERATIONS", "Context", "Host", "Operation", "constant", "find", "read_options", "signatures"]
 
 
 async def _run_gasl(call: Call, context: Context) -> Outcome:
@@ -30,16 +32,39 @@ async def _run_seed(call: Call, context: Context) -> Outcome:
     return await run_seed(call, context)
 
 
+async def _run_join(call: Call, context: Context) -> Outcome:
+    from .join_step import run_join
+
+    return await run_join(call, context)
+
+
+async def _run_script(call: Call, context: Context) -> Outcome:
+    """Run another script. The run provides the runner, because it is in a layer above the operations."""
+    if context.host.run_script is None:
+        hint = "only a script that comes from a file can run other scripts"
+        raise StepFailed(Failed("operation", "this run reads no files", hint, call.span))
+    return await context.host.run_script(call, context)
+
+
+async def _run_call(call: Call, context: Context) -> Outcome:
+    from .call_step import run_call
+
+    return await run_call(call, context)
+
+
 OPERATIONS: Mapping[str, Operation] = {
     "LLM": Operation(BUILTIN["LLM"], run_llm),
     "CONST": Operation(BUILTIN["CONST"], run_const),
     "EXPR": Operation(BUILTIN["EXPR"], run_expr),
     "EACH": Operation(BUILTIN["EACH"], run_each),
+    "JOIN": Operation(BUILTIN["JOIN"], _run_join),
     "GASL": Operation(BUILTIN["GASL"], _run_gasl),
     "SEED": Operation(BUILTIN["SEED"], _run_seed),
     "ANSWER": Operation(BUILTIN["ANSWER"], run_answer),
+    "RUN": Operation(BUILTIN["RUN"], _run_script),
+    "CALL": Operation(BUILTIN["CALL"], _run_call),
 }
-"""The built-in operations by name."""
+"""Maps the name of each built-in operation to the operation."""
 
 GROUP = "knotwork.operations"
 """The entry point group of plugins."""

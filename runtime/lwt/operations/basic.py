@@ -1,11 +1,9 @@
-"""The operations LLM, CONST, EACH, EXPR and ANSWER, and the option ``when=``, which any step may have."""
+"""The operations CONST, EXPR and ANSWER, and the option ``when=``, which any step may have."""
 
-import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import define, evolve, field, frozen
 from blake3 import blake3
 
 from ....adapters.llm.answers import unfenced
@@ -15,55 +13,16 @@ from ....lang.embedded_code import EmbeddedCode, Inside, embedded_expression
 from ....lang.evaluate.expr import ExprError, evaluate, truth
 from ....lang.parse.expr import parse_expr
 from ....lang.source import Span
-from ....lang.trees.lwt import Call, ListValue, ObjectValue, Reference, Template, Text, Value
+from ....lang.trees.lwt import Call, Template, Text, Value
 from ...answers.answer_results import Answered, AnswerRequest
 from ...answers.service import answer
 from ...errors import RequestError
 from ...excerpts import clipped
 from ...limits import OPTIONS
-from ...models.caller import Request, Spent
 from ...results import Failed, Outcome, StepFailed
-from ...templates import Scope, reference_text, render, resolve, text_of, value_of
-from .operation import Context, constant, invalid, read_options
-
-
-@frozen
-class Prompted:
-    """A parsed LLM call: the templates that are rendered for each request, and the constant parts."""
-
-    prompt: Template
-    system: Template | None
-    request: Request
-
-    def at(self, scope: Scope) -> Request:
-        """Return the request with the templates rendered for ``scope``."""
-        prompt = render(self.prompt, scope)
-        request = self.request
-        if self.system is not None:
-            options = {**request.options, "system": render(self.system, scope)}
-            return Request(prompt, request.kind, request.model, options)
-        return Request(prompt, request.kind, request.model, request.options)
-
-
-_LLM = BUILTIN["LLM"]
-
-
-def prompted(call: Call) -> Prompted:
-    """Parse an LLM call. Raises ``StepFailed``."""
-    if len(call.arguments) != 1 or not isinstance(call.arguments[0], Template):
-        raise invalid("LLM takes one prompt", call.span, f"for example {_LLM.example}")
-    options = read_options(call, _LLM) if call.options else {}
-    kind, model, system = options.pop("type", "text"), options.pop("model", None), options.pop("system", None)
-    return Prompted(call.arguments[0], system, Request("", kind, model, options))
-
-
-async def run_llm(call: Call, context: Context) -> Outcome:
-    """Call the model once."""
-    if not call.options and len(call.arguments) == 1 and isinstance(prompt := call.arguments[0], Template):
-        request = Request(render(prompt, context.scope))  # the common case: the call has only a prompt
-    else:
-        request = prompted(call).at(context.scope)
-    return await context.caller.ask(context.step, request)
+from ...templates import Scope, reference_text, render, text_of, value_of
+from ..files_beside import invalid
+from .operation import Context, constant, option_value, read_options
 
 
 async def run_const(call: Call, context: Context) -> Outcome:
@@ -74,105 +33,11 @@ async def run_const(call: Call, context: Context) -> Outcome:
     return Outcome(text_of(value), value)
 
 
-# EACH: one call for each element of a list.
-
-_ITEMS_IN_FLIGHT = 8
-"""Default ``max_concurrency`` of EACH (LWT, "Operations")."""
-
-
-async def run_each(call: Call, context: Context) -> Outcome:
-    """Call the model for every item, several items at a time; the values are in the order of the list."""
-    items, inner, options = _each_parts(call, context.scope)
-    on_error = options.get("on_error", "fail")
-    total = _Total([None] * len(items))
-    spent = total.spent
-    left = iter(range(len(items)))
-
-    async def work() -> None:
-        for done, index in enumerate(left, 1):
-            await _one_item(inner, context, index, items[index], total)
-            if total.failures and on_error == "fail":
-                return  # running calls finish and are saved for --resume; no new calls start
-            if done % 32 == 0:
-                await asyncio.sleep(0)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(len(items), options.get("max_concurrency", _ITEMS_IN_FLIGHT))):
-            group.create_task(work())
-    failures = [total.failures[index] for index in sorted(total.failures)]
-    if failures and on_error == "fail":
-        first = failures[0]
-        more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
-        failed = evolve(first, message=f"item {first.item}: {first.message}{more}")
-        raise StepFailed(failed, usage=spent.usage, cost=spent.cost, calls=spent.calls)
-    values = total.values
-    if on_error == "drop":
-        values = [value for value in values if not isinstance(value, Failed)]
-    return Outcome(
-        text_of(values), values, spent.usage, spent.cost, spent.calls, spent.attempts, "", 
-        bool(items) and total.reused == len(items), "", tuple(failures),
-    )  # fmt: skip
-
-
-@define
-class _Total:
-    """The results and the cost of EACH's items so far."""
-
-    values: list[Any]
-    failures: dict[int, Failed] = field(factory=dict)
-    spent: Spent = field(factory=Spent)
-    reused: int = 0
-
-
-def _each_parts(call: Call, scope: Scope) -> "tuple[list[Any], Prompted, dict[str, Any]]":
-    arguments = call.arguments
-    if len(arguments) != 2 or not isinstance(arguments[0], Reference) or not isinstance(arguments[1], Call):
-        hint = f"for example {BUILTIN['EACH'].example}"
-        raise invalid("EACH takes a reference to a list and a call", call.span, hint)
-    if arguments[1].operation != "LLM":
-        raise invalid("EACH can only run LLM for each item", arguments[1].span)
-    return _list_of(arguments[0], scope), prompted(arguments[1]), read_options(call, BUILTIN["EACH"])
-
-
-def _list_of(reference: Reference, scope: Scope) -> list[Any]:
-    """Return the list that ``reference`` resolves to. Raises ``StepFailed`` for any other value, also in lenient mode."""
-    from ....lang.literals import Reading, kind_of, read
-
-    value = resolve(reference, scope)
-    if isinstance(value, str):
-        found = read(value)
-        if isinstance(found, Reading):
-            scope.note(reference, len(reference.accessors), found.how)
-            value = found.value
-    if isinstance(value, list | tuple):
-        return list(value)
-    raise StepFailed(Failed("reference", f"EACH needs a list, not {kind_of(value)}", span=reference.span))
-
-
-async def _one_item(inner: Prompted, context: Context, index: int, item: Any, total: _Total) -> None:
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    try:
-        request = inner.at(context.scope.at(index, item))
-        outcome = await context.caller.ask(context.step, request, index)
-    except StepFailed as error:
-        failed = evolve(error.failed, item=index)
-        total.failures[index] = total.values[index] = failed
-        total.spent.include(error)
-        return
-    total.values[index] = outcome.value
-    total.spent.include(outcome)
-    if outcome.reused:
-        total.reused += 1
-    else:
-        context.caller.item_done(context.step, index, outcome, loop.time() - began)
-
-
 # EXPR computes a value from the values of other steps; ``when=`` is the condition of any step. Neither of them calls a model.
 
 _EXPR = BUILTIN["EXPR"]
 _LONGEST = 200
-"""Maximum characters of a condition in a message."""
+"""Maximum number of characters of a condition that a message shows."""
 
 
 async def run_expr(call: Call, context: Context) -> Outcome:
@@ -194,19 +59,8 @@ def expr_value(call: Call, scope: Scope) -> Any:
     return _evaluate_embedded(embedded_expression(template), names, template.span, scope)
 
 
-def option_value(value: Value, scope: Scope) -> Any:
-    """Return an option's value with references replaced, also inside lists and objects. Raises ``StepFailed``."""
-    if isinstance(value, Reference):
-        return value_of(value, scope)
-    if isinstance(value, ListValue):
-        return [option_value(item, scope) for item in value.items]
-    if isinstance(value, ObjectValue):
-        return {str(constant(key)): option_value(entry, scope) for key, entry in value.entries}
-    return constant(value)
-
-
 def unmet(condition: Value, scope: Scope) -> str:
-    """Return why the condition keeps its step from running; "" if the condition is true. Raises ``StepFailed``."""
+    """Return the reason why the condition skips its step; "" if the condition is true. Raises ``StepFailed``."""
     if not isinstance(condition, Template):
         raise invalid("when= takes a string, an expression", condition.span)
     inner = embedded_expression(condition)
@@ -224,7 +78,7 @@ def unmet(condition: Value, scope: Scope) -> str:
 
 
 def _evaluate_embedded(inner: EmbeddedCode, names: Mapping[str, Any], span: Span, scope: Scope) -> Any:
-    """Return the value of an expression in the script. Errors raise ``StepFailed`` with a message in the script's terms."""
+    """Return the value of an expression in the script. ``StepFailed`` shows references as the script writes them."""
     text = inner.text(lambda _: "")
     read = scope.expressions.get(text)
     if read is None:  # the text is still arriving, so no check has parsed it
@@ -245,17 +99,17 @@ def _evaluate_embedded(inner: EmbeddedCode, names: Mapping[str, Any], span: Span
 
 _ANSWER = BUILTIN["ANSWER"]
 _NAMES = {"format": "resp_format", "criteria": "eval_crit", "threshold": "score_threshold"}
-"""Maps option names of scripts to the names of request parameters (the seed's names), where the two differ."""
+"""Maps the name of an option in scripts to the name of the request's parameter, for each option for which the two differ."""
 _SHOWN = 300
 """Maximum characters of a suggestion in a warning."""
 _ASKED = ("iter_max", "threshold", "attempts", "judges", "template")
 
 
 async def run_answer(call: Call, context: Context) -> Outcome:
-    """Answer iteratively. The output is the accepted answer, or else the best answer, whose faults are reported as a failed item.
+    """Answer iteratively. The output is the accepted answer. If none is accepted, the best answer is the output.
 
-    The value is the answer text, or its JSON value if a check requires JSON. Each call is saved with the run, so that resuming the
-    run does not repeat the call.
+    The faults of the best answer are reported as a failed item. The value is the answer text, or its JSON value if a check
+    requires JSON. Each call is saved with the run, so that resuming the run does not repeat the call.
     """
     if len(call.arguments) != 1 or not isinstance(call.arguments[0], Template):
         raise invalid("ANSWER takes one instruction", call.span, f"for example {_ANSWER.example}")
@@ -280,14 +134,14 @@ async def run_answer(call: Call, context: Context) -> Outcome:
 
 
 def _request(instruct: Template, options: Mapping[str, Any], scope: Scope) -> AnswerRequest:
-    """Return the request with its templates rendered. Raises ``RequestError``; ``StepFailed`` for an invalid reference."""
+    """Return the request with its templates rendered. Raises ``RequestError``, and ``StepFailed`` for an invalid reference."""
     asked: dict[str, Any] = {_NAMES.get(name, name): options[name] for name in _ASKED if name in options}
     asked |= {_NAMES[name]: render(options[name], scope) for name in ("format", "criteria") if name in options}
     return AnswerRequest(render(instruct, scope), **asked, checks=tuple(options.get("check", ())))
 
 
 def _refused(error: RequestError, call: Call) -> Failed:
-    """Return the failure for an invalid request; it names the option as the script does."""
+    """Return the failure for an invalid request; the message has the option name that scripts use."""
     named = {seed: name for name, seed in _NAMES.items()} | {"checks": "check"}
     name = named.get(error.parameter, error.parameter)
     option = next((option for option in call.options if option.name == name), None)

@@ -9,16 +9,20 @@ from attrs import evolve, field, frozen
 from ....adapters.llm import Usage
 from ....lang.catalogue.operations import BUILTIN
 from ....lang.embedded_code import EmbeddedCode, embedded_program
+from ....lang.parse.gasl import parse_gasl
+from ....lang.source import Source
+from ....lang.trees.gasl import Param, Statement
 from ....lang.trees.lwt import Call, Reference, Template, references
 from ...gasl import ParseError
 from ...gasl.records import ContextStore, ExecutionRecord, Value, last_with_value
 from ...results import Failed, Outcome, StepFailed, plain
 from ...templates import Scope, resolve, text_of
-from .operation import Context, invalid, read_beside, read_options
+from ..files_beside import invalid, read_beside
+from .operation import Context, read_options
 
 _GASL = BUILTIN["GASL"]
 _REASONS = 3
-"""Maximum number of reasons why a value is incomplete that are kept."""
+"""Maximum number of stored reasons why a value is incomplete."""
 
 
 @frozen
@@ -28,11 +32,24 @@ class _Program:
     text: str
     variables: dict[str, Any]
     in_script_words: Callable[[str], str] = str
-    """Translates a message about the program into the script's terms."""
+    """In a message about the program, replaces the generated variables by the references in the script."""
     incomplete: Mapping[str, tuple[str, ...]] = field(factory=dict)
     """Maps each variable with an incomplete value to the reasons."""
     inside: tuple[str, ...] = ()
     """One message for each step whose incomplete output is inserted into a string or a name in the text."""
+
+    def commands(self) -> list[str]:
+        """Return the commands of the plan. They are in a TRY block, so that the state gets either the changes of all commands or no change.
+
+        Parameters come before the block, because they must come before the first command.
+        """
+        head = 0
+        for item in parse_gasl(Source(self.text)).items:
+            if not (isinstance(item, Statement) and isinstance(item.command, Param)):
+                break
+            head = item.span.end
+        parameters = [self.text[:head]] if head else []
+        return [*parameters, "TRY", self.text[head:], "END"]
 
     def digest(self) -> str:
         """Return a hash of the text and the variables."""
@@ -68,8 +85,7 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
             plan = {
                 "plan_id": plan_id,
                 "why": f"step ({context.step}) of a script",
-                # A TRY block, so that the state gets either the changes of all commands or no change.
-                "commands": ["TRY", program.text, "END"],
+                "commands": program.commands(),
                 "config": {"continue_on_empty": True},
             }
             records = await executor.arun_plan(plan)
@@ -115,7 +131,7 @@ def _program(call: Call, context: Context) -> _Program:
 
 
 def _incomplete_reasons(step: str, scope: Scope) -> tuple[str, ...]:
-    """Return why a step's output is incomplete: its own reasons, or else the reasons of the steps that it refers to."""
+    """Return the reasons why a step's output is incomplete: its own, or else those of the steps to which it refers."""
     found: dict[str, None] = {}
     pending, seen = [step], {step}
     while pending:

@@ -1,8 +1,7 @@
 """The operation SEED, which runs a Formula Seed as a step of a script, with the run's models, limits, events and record."""
 
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
@@ -10,32 +9,33 @@ from attrs import define
 from blake3 import blake3
 
 from ....adapters.llm import LLM, BudgetExceeded, Completion, LLMError, Notice, Usage
-from ....adapters.llm.middleware import Own
+from ....adapters.llm.middleware import Own, model_spec
 from ....lang.catalogue.operations import BUILTIN
 from ....lang.diagnostic import Diagnostic, has_errors
 from ....lang.documents.seed import read_seed
 from ....lang.linter.seed import check
 from ....lang.source import Source
-from ....lang.trees import walk
-from ....lang.trees.lwt import Call, Script, Template
+from ....lang.trees.lwt import Call
 from ....lang.trees.seed import FormulaSeed
-from ...events import BudgetReached, CallFinished, CallRetried, CallStarted
-from ...models.caller import Request
-from ...results import Failed, Outcome, StepFailed
-from ...seeds.extraction import ReviewExtraction
+from ...events import BudgetReached, CallRetried, CallStarted, next_call
+from ...models.caller import Request, call_finished
+from ...results import Failed, Outcome, Record, Recorded, Run, StepFailed, StepResult
+from ...seeds.extraction import ReviewExtraction, rare_fields, stored_extraction
 from ...seeds.reviews import ContextError, FilterError, Review, read_context
 from ...seeds.seed_results import Extraction, SeedResult
 from ...seeds.seed_run import run_one
-from ...seeds.seed_store import rare_fields, stored_extraction
 from ...templates import text_of
-from .basic import option_value
-from .operation import Context, invalid, read_beside, read_options
+from ..files_beside import invalid, read_beside
+from .operation import Context, option_value, read_options
 
 _SEED = BUILTIN["SEED"]
 
 
 async def run_seed(call: Call, context: Context) -> Outcome:
-    """Run the seed for its context; the output is an object with the seed's outputs. Saved extractions are not repeated."""
+    """Run the seed for its context. The output is an object with the seed's outputs. Saved extractions are reused.
+
+    The output of a seed that only extracts is an object with its ``extractions``.
+    """
     options = read_options(call, _SEED)
     if missing := [f"{name}=" for name in _SEED.required if name not in options]:
         message = f"SEED lacks {' and '.join(missing)}"
@@ -64,7 +64,7 @@ async def run_seed(call: Call, context: Context) -> Outcome:
             context.caller.note(
                 context.step, found.review, field, "coerced", said, json.dumps(found.extraction.get(field))
             )
-    return _outcome(result, name, digest, kept, call)
+    return _outcome(seed, result, name, digest, kept, call)
 
 
 def _checked_seed(source: Source, call: Call) -> FormulaSeed:
@@ -85,7 +85,9 @@ def seed_of(source: Source) -> tuple[FormulaSeed | None, list[Diagnostic]]:
     return (None, found) if has_errors(found) else (read.seed, found)
 
 
-def _outcome(result: SeedResult, name: str, digest: str, kept: "_SavedExtractions", call: Call) -> Outcome:
+def _outcome(
+    seed: FormulaSeed, result: SeedResult, name: str, digest: str, kept: "_SavedExtractions", call: Call
+) -> Outcome:
     errors = [Failed("partial", f"{name}: {each.step + ': ' if each.step else ''}{each.message}", each.hint, call.span)
               for each in result.errors]  # fmt: skip
     lost = result.counts.failed
@@ -101,7 +103,10 @@ def _outcome(result: SeedResult, name: str, digest: str, kept: "_SavedExtraction
         errors.append(
             Failed("partial", f"{name}: {lost} of {result.counts.kept} reviews failed; {first.failed}", span=call.span)
         )
-    value = dict(result.outputs)
+    value: dict[str, Any] = dict(result.outputs)
+    if seed.extracts_only:
+        good = (found for found in result.extractions if not found.failed)
+        value = {"extractions": [{"review": found.review, "extraction": dict(found.extraction)} for found in good]}
     whole = result.status == "complete"  # a partial result is tried again when the run is resumed
     return Outcome(
         text_of(value), value, result.usage, result.cost, result.calls, result.calls,
@@ -138,6 +143,12 @@ class _SavedExtractions:
         outcome = Outcome("", value, spent.usage, spent.cost, spent.calls, spent.calls, "", False, read.digest)
         self.context.caller.item_done(self.context.step, made.review, outcome, 0.0)
 
+    @property
+    def calls(self) -> Record | None:
+        """The record of calls about several reviews; None if the script's run is not saved."""
+        record = self.context.caller.record
+        return None if record is None else _SavedCalls(self.context, record)
+
     def context_done(self, result: SeedResult) -> None:
         """Do nothing: the script's run saves the end of the step."""
 
@@ -145,9 +156,41 @@ class _SavedExtractions:
         """Do nothing: the run continues."""
 
 
+_OF_SEVERAL = -1
+"""The item number with which a step's record stores all calls about several reviews. Their digests distinguish them."""
+
+
+@define
+class _SavedCalls:
+    """Saves calls about several reviews in the record of the script's run. Implements ``results.Record``."""
+
+    context: Context
+    record: Record
+    run_id: str = ""
+    damage: str = ""
+    """Always empty, because the script's run reports damaged records itself."""
+
+    def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
+        """Return the answer that the run has saved, or None."""
+        return self.record.recall(self.context.step, _OF_SEVERAL, input_hash)
+
+    def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
+        """Save an answer."""
+        self.record.item_done(self.context.step, _OF_SEVERAL, outcome, seconds)
+
+    def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
+        """Do nothing: the script's run saves the end of the step."""
+
+    def finished(self, run: Run) -> None:
+        """Do nothing: the run continues."""
+
+    def close(self) -> None:
+        """Do nothing: the script's run closes its record."""
+
+
 @define
 class _SeedModel:
-    """A model of the run for use by a seed. It keeps the run's concurrency limit and emits events for each call.
+    """A model of the run for use by a seed. The model respects the run's concurrency limit and emits events for each call.
 
     Exceptions raised by a client pass through unchanged, because the seed handles invalid answers itself.
     """
@@ -172,10 +215,12 @@ class _SeedModel:
             if not events:
                 return await self._completion(prompt, options)
 
-            def notify(notice: Notice) -> None:
-                events.emit(CallRetried(step, notice.kind, notice.attempt, notice.reason))
+            call = next_call()
 
-            events.emit(CallStarted(step, prompt))
+            def notify(notice: Notice) -> None:
+                events.emit(CallRetried(step, notice.kind, notice.attempt, notice.reason, call=call))
+
+            events.emit(CallStarted(step, prompt, call=call, model=model_spec(self.client)))
             began = perf_counter()
             try:
                 answer = await self._completion(prompt, {**options, "notify": notify})
@@ -186,66 +231,17 @@ class _SeedModel:
                 if isinstance(error, BudgetExceeded):
                     sent -= 1  # do not count the call that was not sent
                     events.emit(BudgetReached(step, error.message, error.limit))
-                events.emit(_call_finished(step, Completion("", "", usage, sent), perf_counter() - began, kind))
+                failed = Completion("", "", usage, sent)
+                events.emit(call_finished(step, failed, perf_counter() - began, call=call, error=kind))
                 raise
-            events.emit(_call_finished(step, answer, perf_counter() - began, ""))
+            events.emit(call_finished(step, answer, perf_counter() - began, call=call))
             return answer
 
     async def _completion(self, prompt: str, options: Mapping[str, Any]) -> Completion:
         try:
             answer: Any = await self.client.generate(prompt, **options)
         except BudgetExceeded as error:
-            if isinstance(self.client, Own):  # the client counts only sent calls, our caller one more
+            if isinstance(self.client, Own):  # the client counts only sent calls, the caller also the refused call
                 error.attempts += 1
             raise
         return answer if isinstance(answer, Completion) else Completion(str(answer))
-
-
-def _call_finished(step: str, answer: Completion, seconds: float, kind: str) -> CallFinished:
-    usage = answer.usage
-    return CallFinished(
-        step, answer.text, usage.prompt_tokens, usage.completion_tokens, answer.cost, answer.cached, seconds, kind,
-        attempts=answer.attempts,
-    )  # fmt: skip
-
-
-# Checks the files that a script's steps name, before anything runs.
-
-_SUFFIXES = {"GASL": ".gasl", "SEED": ".json"}
-
-
-def faults_of_files(script: Script, folder: Path) -> Iterator[Diagnostic]:
-    """Yield a diagnostic LWT049 at the ``file=`` of each faulty file that the script names. ``folder`` is the script's folder."""
-    for step in script.steps:
-        for call in walk(step):
-            if not isinstance(call, Call) or call.operation not in _SUFFIXES:
-                continue
-            file = call.option("file")
-            if not isinstance(file, Template) or not (name := file.constant):
-                continue
-            try:
-                source = Source(read_beside(name, folder, _SUFFIXES[call.operation], call), name)
-            except StepFailed as error:
-                hints = (error.failed.hint,) if error.failed.hint else ()
-                yield Diagnostic("LWT049", "error", error.failed.message, file.span, hints)
-                continue
-            found = _faults(call.operation, source)
-            if has_errors(found):
-                errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"]
-                first, more = errors[0], len(errors) - 1
-                line = f":{source.position(first.span.start)[0]}" if first.span is not None else ""
-                message = f"{name}{line}: {first.message} ({first.code})"
-                more_errors = (
-                    f"`knotwork check {name}` lists {f'this and {more} more errors' if more else 'all errors'}"
-                )
-                yield Diagnostic("LWT049", "error", message, file.span, (*first.hints, more_errors))
-
-
-def _faults(operation: str, source: Source) -> list[Diagnostic]:
-    if operation == "GASL":
-        from ....lang.linter.gasl import check as check_gasl
-        from ....lang.parse.gasl import parse_gasl
-
-        return check_gasl(parse_gasl(source))
-
-    return seed_of(source)[1]

@@ -10,6 +10,7 @@ from knotwork.lang.catalogue.rules.document_rules import JSON_RULES
 from knotwork.lang.diagnostic import Edit, apply_edits
 from knotwork.lang.documents.json_text import MAX_DEPTH, MAX_SIZE, MAX_VALUES, StringMap, path_text, read_json
 from knotwork.lang.source import Span
+from support.cpu_time import pace
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 documents = st.recursive(
@@ -39,6 +40,7 @@ def walk(node, path=()):
         yield from walk(inner, (*path, index))
 
 
+@pytest.mark.slow
 @given(documents, st.sampled_from([None, 1, "\t"]), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_good_json_is_read_with_places(value, indent, ascii_only):
@@ -55,6 +57,7 @@ def test_good_json_is_read_with_places(value, indent, ascii_only):
             assert json.loads(text[span.start : span.end]) == key
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from("{}[]:,\"'\\ 1-.eEtrufalsn/*#\n`“”\ud800\x00")))
 @settings(max_examples=300, deadline=None)
 def test_nothing_is_taken_that_is_no_json(text):
@@ -68,6 +71,7 @@ def test_nothing_is_taken_that_is_no_json(text):
         assert 0 <= diagnostic.span.start <= diagnostic.span.end <= len(text)
 
 
+@pytest.mark.slow
 @given(texts, st.booleans())
 @settings(max_examples=200, deadline=None)
 def test_offsets_in_a_string_lead_into_the_file(value, ascii_only):
@@ -128,11 +132,11 @@ def test_what_was_surely_meant_is_offered(text, right):
         ('{"a": {"b": 1, "b": 2}}', "duplicate key a.b", '"b"'),
         ('[{"a": 1, "\\u0061": 2}]', "duplicate key [0].a", '"\\u0061"'),
         ('{"a b": {"": 1, "": 2}}', 'duplicate key ["a b"][""]', '""'),
-        ('{"a": NaN}', "JSON has no NaN", "NaN"),
-        ('{"a": [-Infinity]}', "JSON has no -Infinity", "-Infinity"),
+        ('{"a": NaN}', "NaN is not allowed in JSON", "NaN"),
+        ('{"a": [-Infinity]}', "-Infinity is not allowed in JSON", "-Infinity"),
         (
             '{"a": 9223372036854775808}',
-            "the number 9223372036854775808 does not fit into 64 bits",
+            "the number 9223372036854775808 does not fit in 64 bits",
             "9223372036854775808",
         ),
         ('{"a": 1e999}', "the number 1e999 is too large", "1e999"),
@@ -151,7 +155,7 @@ def test_what_was_surely_meant_is_offered(text, right):
         ('{"a": [1, 2', "the text ends before the `]` of a", "["),
         ('{"a": [1, 2}', "a `]` is missing before this `}`", "}"),
         ('{"a": "no end', "a string has no closing quote", '"'),
-        ("{1: 2}", "a key is missing: a text in double quotes", "1"),
+        ("{1: 2}", "a key in double quotes is missing", "1"),
         ("", "the document is empty", ""),
         ("Sorry, I can't.", "this is not JSON", "Sorry"),
         ("[1 ; 2]", "unexpected `;` after [0]", ";"),
@@ -179,6 +183,7 @@ def test_numbers_keep_their_kind():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -208,7 +213,7 @@ def test_hostile_text_is_refused_in_bounded_time(text, code):
     found = read_json(text).diagnostics
     assert code in [d.code for d in found]
     assert len(found) <= 101
-    assert time.process_time() - begun < 4
+    assert time.process_time() - begun < 4 * pace()
 
 
 def test_the_deepest_that_is_read():

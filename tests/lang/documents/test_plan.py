@@ -14,6 +14,7 @@ from knotwork.lang.documents.plan import PLAN_SCHEMA, PlanConfig, read_plan
 from knotwork.lang.linter.gasl import check_plan
 from knotwork.lang.source import Source
 from knotwork.lang.trees.gasl import Try
+from support.cpu_time import pace, within
 
 SEED = """{
   "plan_id": "plan-init-state-001",
@@ -70,21 +71,21 @@ def test_every_rule_finds_its_example(rule):
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        ({"plan_id": None}, "PLAN004", "plan_id must be a text, not null"),
-        ({"plan_id": 7}, "PLAN004", "plan_id must be a text, not a number"),
+        ({"plan_id": None}, "PLAN004", "plan_id must be a string, not null"),
+        ({"plan_id": 7}, "PLAN004", "plan_id must be a string, not a number"),
         ({"plan_id": ""}, "PLAN008", "plan_id is empty"),
         ({"plan_id": "x" * 201}, "PLAN008", "plan_id has 201 characters, more than the maximum of 200"),
         ({"why": ""}, "PLAN005", "why is empty"),
         ({"why": "  "}, "PLAN005", "why is empty"),
-        ({"why": ["x"]}, "PLAN004", "why must be a text, not a list"),
-        ({"commands": "RESET a"}, "PLAN004", "commands must be a list, not a text"),
+        ({"why": ["x"]}, "PLAN004", "why must be a string, not a list"),
+        ({"commands": "RESET a"}, "PLAN004", "commands must be a list, not a string"),
         ({"commands": None}, "PLAN004", "commands must be a list, not null"),
         ({"commands": []}, "PLAN006", "commands is empty"),
         ({"commands": ["RESET a", ""]}, "PLAN006", "commands[1] is empty"),
         ({"commands": ["RESET a", " \n "]}, "PLAN006", "commands[1] is empty"),
-        ({"commands": [3]}, "PLAN004", "commands[0] must be a text, or an object, not a number"),
+        ({"commands": [3]}, "PLAN004", "commands[0] must be a string or an object, not a number"),
         ({"commands": [{"why": "x"}]}, "PLAN003", "commands[0].command is missing"),
-        ({"commands": [{"command": 3}]}, "PLAN004", "commands[0].command must be a text, not a number"),
+        ({"commands": [{"command": 3}]}, "PLAN004", "commands[0].command must be a string, not a number"),
         ({"commands": [{"command": ""}]}, "PLAN006", "commands[0].command is empty"),
         ({"commands": [{"command": "RESET a", "whi": "x"}]}, "PLAN002", "unknown key commands[0].whi"),
         ({"config": 3}, "PLAN004", "config must be an object, not a number"),
@@ -93,7 +94,7 @@ def test_every_rule_finds_its_example(rule):
         (
             {"config": {"continue_on_empty": "true"}},
             "PLAN004",
-            "config.continue_on_empty must be true or false, not a text",
+            "config.continue_on_empty must be true or false, not a string",
         ),
         ({"Why": "x"}, "PLAN002", "unknown key Why"),
         (
@@ -119,7 +120,7 @@ def test_all_faults_are_told_at_once():
     read = read_plan('{"why": 3, "comands": ["x"], "config": {"a": 1}}')
     assert [d.message for d in read.diagnostics] == [
         "plan_id is missing",
-        "why must be a text, not a number",
+        "why must be a string, not a number",
         "unknown key comands",
         "unknown key config.a",
     ], "commands is there under another name: one slip is told once"
@@ -170,7 +171,7 @@ def test_objects_that_are_no_json():
     circle["config"] = circle
     for value, reason in [
         (circle, "it is nested more than 64 levels deep"),
-        (plan("RESET a", config={1: 2}), "the key 1 is not a text"),
+        (plan("RESET a", config={1: 2}), "the key 1 is not a string"),
         (plan({1, 2}), "a set is not a JSON value"),
         (plan(float("nan")), "nan is not a JSON number"),
     ]:
@@ -257,6 +258,7 @@ commands = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(commands, st.booleans())
 @settings(max_examples=100, deadline=None)
 def test_whatever_the_commands_say_the_faults_are_in_the_document(texts, ascii_only):
@@ -286,12 +288,11 @@ def test_the_schema_is_what_is_read():
 
 @pytest.mark.slow
 def test_ten_thousand_commands():
-    begun = time.process_time()
-    read = read_plan(plan(*(f'FIND nodes WHERE name = "n{i}" AND age > {i} AS v{i}' for i in range(10_000))))
+    written = plan(*(f'FIND nodes WHERE name = "n{i}" AND age > {i} AS v{i}' for i in range(10_000)))
+    read = within(5, lambda: read_plan(written))
     assert read.ok
     assert len(read.plan.program.statements) == 10_000
-    assert check_plan(read) == []
-    assert time.process_time() - begun < 5
+    assert within(5, lambda: check_plan(read)) == []
 
 
 @pytest.mark.slow
@@ -306,7 +307,7 @@ def test_hostile_plans_end_soon(commands):
     read = read_plan(plan(*commands))
     found = check_plan(read)
     assert has_errors(found) or read.ok
-    assert time.process_time() - begun < 10
+    assert time.process_time() - begun < 10 * pace()
 
 
 def test_a_faulty_document_hides_no_fault_of_its_commands() -> None:

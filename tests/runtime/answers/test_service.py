@@ -285,8 +285,8 @@ def test_a_score_below_the_threshold_looks_like_one(score, threshold, shown):
 def test_neither_the_writer_nor_the_reason_says_that_the_threshold_was_reached_where_it_was_not():
     model = Model()
     made = answered(model, judges=0, eval_crit="", evaluators=[lambda answer: 0.7996], score_threshold=0.8, iter_max=2)
-    assert "It was scored 0.7996 of 1.00; 0.80 is needed." in model.wrote[1][0]
+    assert "Its score is 0.7996 of 1.00; the required score is 0.80." in model.wrote[1][0]
     assert made.reason == "no answer in 2 iterations reached 0.8; the best answer scores 0.7996"
     model = Model()
     answered(model, judges=0, eval_crit="", evaluators=[lambda answer: 0.5], score_threshold=0.855, iter_max=2)
-    assert "It was scored 0.50 of 1.00; 0.855 is needed." in model.wrote[1][0]
+    assert "Its score is 0.50 of 1.00; the required score is 0.855." in model.wrote[1][0]

@@ -1,5 +1,6 @@
 """Whatever writers and judges do: what comes of a run is what the rules say, by a second reckoning of them."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.llm import BudgetExceeded, Refused, TimedOut, WrongKey
@@ -10,6 +11,7 @@ ROUND = st.one_of(st.integers(0, 10), st.sampled_from(["refused", "unjudged", "k
 """What happens in a round: a score, or a failure."""
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(rounds=st.lists(ROUND, min_size=10, max_size=10), iter_max=st.integers(1, 10), tenths=st.integers(0, 10))
 def test_one_candidate_a_round(rounds, iter_max, tenths):
@@ -46,6 +48,7 @@ def test_one_candidate_a_round(rounds, iter_max, tenths):
     assert best[-1:] == ([made.best] if known else [])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     scores=st.lists(st.lists(st.one_of(st.integers(0, 10), st.none()), min_size=3, max_size=3), min_size=2, max_size=2),

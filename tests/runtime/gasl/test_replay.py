@@ -14,6 +14,7 @@ from knotwork.adapters.llm import BadAnswer, Completion, Unavailable
 from knotwork.adapters.llm.cache import Cached
 from knotwork.adapters.llm.middleware import as_client
 from support.clients import Scripted
+from support.examples import many
 from support.executing import executor, library, statuses
 from support.processing import by_reference
 
@@ -115,7 +116,7 @@ def test_plans_keep_their_variables_apart() -> None:
     first = {
         "plan_id": "p",
         "why": "one",
-        "commands": [KEEP, "DECLARE seen AS COUNTER", PEOPLE, "SET adapter.caps.max_results = 2"],
+        "commands": [KEEP, "DECLARE seen AS COUNTER", PEOPLE, "SET adapter.caps.max_rows = 2"],
     }
     second = {
         "plan_id": "p", "why": "two",
@@ -136,19 +137,17 @@ def test_the_hosts_caps_are_replayed() -> None:
         KEEP,
         PEOPLE,
         "UPDATE found WITH people",
-        "SET adapter.caps.max_results = 4",
+        "SET adapter.caps.max_rows = 4",
         PEOPLE,
         "UPDATE found WITH people",
     )
-    recorded = session(*commands, caps=gasl.Caps(max_results=2), ceiling=gasl.Caps(max_results=4))
+    recorded = session(*commands, caps=gasl.Caps(max_rows=2), ceiling=gasl.Caps(max_results=4))
     assert len(recorded["variables"]["found"]["items"]) == 4
     assert gasl.replay(recorded, library()).identical
 
 
 def test_settings_are_those_before_the_first_command() -> None:
-    block = (
-        "TRY\nFIND nodes AS found\nSET adapter.caps.max_results = 2\nDECLARE kept AS LIST\nUPDATE kept WITH found\nEND"
-    )
+    block = "TRY\nFIND nodes AS found\nSET adapter.caps.max_rows = 2\nDECLARE kept AS LIST\nUPDATE kept WITH found\nEND"
     recorded = session(block)
     assert len(recorded["variables"]["kept"]["items"]) == 10
     assert gasl.replay(recorded, library()).identical
@@ -240,7 +239,7 @@ SIMPLE = st.one_of(
     st.builds('ANALYZE listed USING "who" AS {}'.format, NAMES),
     st.builds("ASSERT LEN ${{{}}} > 1".format, NAMES),
     st.builds("REQUIRE EXISTS {}".format, NAMES),
-    st.builds("SET adapter.caps.max_results = {}".format, st.integers(1, 4)),
+    st.builds("SET adapter.caps.max_rows = {}".format, st.integers(1, 4)),
     st.sampled_from(('CANCEL PLAN "p"', "EXPLAIN FIND nodes AS a", "SET llm.temperature = 1")),
 )
 GUARDED = st.one_of(
@@ -316,7 +315,7 @@ def test_any_session_is_replayed_identically(plans: Any, seed: int, concurrency:
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=many(500), deadline=None)
 @SESSION
 def test_many_sessions_are_replayed_identically(plans: Any, seed: int, concurrency: int) -> None:
     check_session(plans, seed, concurrency)
@@ -393,7 +392,7 @@ def test_a_session_that_was_cancelled_is_replayed_identically(commands: Any, at:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=many(400), deadline=None)
 @CANCELLATION
 def test_many_sessions_that_were_cancelled_are(commands: Any, at: Any, by_task: bool, seed: int) -> None:
     check_cancelled(commands, at, by_task, seed)

@@ -14,6 +14,7 @@ import pytest
 from knotwork import gasl
 from knotwork.adapters.llm import Completion, Unavailable, Usage
 from knotwork.adapters.llm.middleware import Own
+from support.cpu_time import pace
 
 COMMANDS = (
     "SET adapter.caps.max_results = {most}",
@@ -74,6 +75,7 @@ def test_time_grows_with_the_items() -> None:
     assert hundred < 90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -92,10 +94,11 @@ def test_evidence_of_what_is_derived_over_and_over(text: str) -> None:
         lines = text.splitlines() * 150
         assert {opened.execute_one(line).status for line in lines} == {"success"}
         assert opened.execute_one("UPDATE found WITH x").status == "success"
-        assert process_time() - began < 10
+        assert process_time() - began < 10 * pace()
         evidence = opened.state.snapshot().evidence("found")
     assert [pieces[0]["nodes"] for pieces in evidence] == [[n] for n in range(5)]
-    assert all(len(pieces) == 1 for pieces in evidence)
+    assert all([piece["kind"] for piece in pieces].count("graph") == 1 for pieces in evidence)
+    assert all(len(pieces) == 1 or ("AGGREGATE" in text and len(pieces) <= 64) for pieces in evidence)
 
 
 class Unsure(Own):
@@ -131,13 +134,14 @@ class Unsure(Own):
 PROCESS = 'PROCESS all USING "Copy the id." AS names RETURNING (name TEXT)'
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_three_calls_in_a_hundred() -> None:
     model = Unsure(0.001)
     with gasl.open(numbered(2_000), llm=model, max_concurrency=5) as opened:
         opened.execute_one("FIND nodes AS all")
         began = process_time()
         record = opened.execute_one(PROCESS)
-        assert process_time() - began < 20
+        assert process_time() - began < 20 * pace()
         failed = [item["id"] for item in record.failed_items] if hasattr(record, "failed_items") else None
         opened.execute_one("DECLARE found AS LIST")
         assert opened.execute_one("UPDATE found WITH names").status == "partial", "what it rests on misses items"
@@ -158,6 +162,7 @@ def test_a_model_that_fails_three_calls_in_a_hundred() -> None:
     assert "batches failed" in record.error["message"]
 
 
+@pytest.mark.slow
 def test_cancelled_in_the_middle_nothing_is_left_and_nothing_changed() -> None:
     async def scenario() -> None:
         model, before = Unsure(0.05), asyncio.all_tasks()

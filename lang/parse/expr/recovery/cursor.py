@@ -1,6 +1,6 @@
 """``Cursor`` is the tolerant parser's position in the text, with the faults found so far and the parts to rewrite.
 
-``Reader`` extends ``Cursor``. The modules for syntax of other languages take a ``Cursor``, so they do not import ``reader``.
+``Reader`` extends ``Cursor``. The modules for foreign syntax use only a ``Cursor``, so they do not import ``reader``.
 """
 
 import re
@@ -18,7 +18,7 @@ from .pieces import CLOSING, OPENING, Piece, cut
 
 @frozen
 class Hole(Node):
-    """Placeholder in a tree for a missing or invalid part; a tree with a placeholder is never returned to callers."""
+    """Placeholder in a tree for a missing or invalid part. A tree that contains a placeholder is never returned to callers."""
 
 
 class TooDeep(Exception):
@@ -27,7 +27,7 @@ class TooDeep(Exception):
 
 @frozen
 class FoundFault:
-    """A fault. If its fix rewrites a part of the text, also the span of that part and its new tree."""
+    """A fault. If its fix rewrites a part of the text, it also holds the span of that part and the new tree of the part."""
 
     diagnostic: Diagnostic
     part: Span = NOWHERE
@@ -40,7 +40,7 @@ def placed(node: Expr, start: int, end: int) -> Expr:
 
 
 class Cursor:
-    """Walks over the pieces of ``text`` and collects faults."""
+    """Moves over the pieces of ``text`` and collects faults."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -63,7 +63,7 @@ class Cursor:
         raise NotImplementedError
 
     def chain(self, stop: frozenset[str] = frozenset()) -> Expr:
-        """Read operands and operators, up to a text in ``stop`` or the end of the chain."""
+        """Read operands and operators, up to a piece in ``stop`` or the end of the chain."""
         raise NotImplementedError
 
     def operand(self) -> Expr:
@@ -73,12 +73,12 @@ class Cursor:
     # Look-ahead
 
     def peek(self, ahead: int = 0) -> Piece:
-        """Return the piece ``ahead`` pieces after the current one; past the end, the last piece, of kind "end"."""
+        """Return the piece that is ``ahead`` pieces after the current one. Past the end, return the last piece, whose kind is "end"."""
         return self.pieces[min(self.at + ahead, len(self.pieces) - 1)]
 
     @property
     def last(self) -> Piece:
-        """Return the piece before the current one; at the beginning, the first piece."""
+        """Return the piece before the current one. At the beginning of the text, return the first piece."""
         return self.pieces[max(0, self.at - 1)]
 
     def take(self) -> Piece:
@@ -97,7 +97,7 @@ class Cursor:
         return piece.kind == "sign" and piece.text in signs
 
     def accept(self, *texts: str) -> Piece | None:
-        """Take and return the current piece if it is one of ``texts``: signs, or words in any case. Otherwise return None."""
+        """If the current piece is one of ``texts`` in any letter case, return it and advance past it; otherwise return None."""
         return self.take() if self.word(*texts) or self.sign(*texts) else None
 
     def later_else(self) -> bool:
@@ -111,11 +111,11 @@ class Cursor:
         self.faults.append(FoundFault(found.diagnostic))
 
     def fault(self, code: str, message: str, span: Span, *hints: str, edits: tuple[Edit, ...] = ()) -> None:
-        """Report a fault over ``span``, with the edits that fix it."""
+        """Report a fault at ``span``, with the edits that fix it."""
         self.add(fault(code, message, span.start, span.end, *hints, edits=edits))
 
     def swap(self, code: str, message: str, piece: Piece, right: str) -> None:
-        """Report a fault whose edit replaces ``piece`` with ``right``, and adds blanks where ``right`` would touch a word."""
+        """Report a fault. Its edit replaces ``piece`` with ``right``, and adds a space wherever ``right`` would touch a word."""
         before, behind = self.text[piece.start - 1 : piece.start], self.text[piece.end : piece.end + 1]
         spaced = right
         if right[:1].isalpha() and (before.isalnum() or before == "_"):
@@ -125,7 +125,7 @@ class Cursor:
         self.fault(code, message, piece.span, f"write {right}", edits=(Edit(piece.span, spaced),))
 
     def rewrite(self, code: str, message: str, span: Span, node: Expr, *hints: str) -> Expr:
-        """Report a fault at ``span`` whose fix replaces the text at ``node.span`` with the text of ``node``; return ``node``."""
+        """Report a fault at ``span``. Its fix replaces the text at ``node.span`` with the text of ``node``. Return ``node``."""
         found = fault(code, message, span.start, span.end, *hints).diagnostic
         self.faults.append(FoundFault(found, node.span, node))
         return node
@@ -148,13 +148,13 @@ class Cursor:
         return self.hole()
 
     def enter(self) -> Piece:
-        """Take an opening bracket. ``close`` takes the closing bracket."""
+        """Return an opening bracket and advance past it. The method ``close`` does this for the closing bracket."""
         piece = self.take()
         self.open.append(OPENING[piece.text])
         return piece
 
     def close(self, opening: Piece) -> Piece:
-        """Take the bracket that closes ``opening``, skipping any text before it; return the last piece taken."""
+        """Advance past the bracket that closes ``opening``, and past any text before it. Return the last piece passed."""
         self.open.pop()
         wanted = OPENING[opening.text]
         if self.sign(wanted):
@@ -180,7 +180,7 @@ class Cursor:
         return self.last
 
     def skip(self, stop: str) -> None:
-        """Advance to the sign ``stop`` in the same brackets, or to the bracket that closes them."""
+        """Advance to the piece ``stop`` in the same brackets, or to the bracket that closes them."""
         inside = 0
         while self.peek().kind != "end" and (inside or not self.sign(stop, *CLOSING)):
             piece = self.take()
@@ -206,7 +206,7 @@ def complete(root: Node) -> bool:
 
 
 def _closers(pieces: list[Piece]) -> dict[int, int]:
-    """Return, for the index of each opening bracket among the pieces, the index of its closing bracket."""
+    """Map the index of each opening bracket to the index of its closing bracket. The indices refer to ``pieces``."""
     stack: list[int] = []
     found: dict[int, int] = {}
     for at, piece in enumerate(pieces):
@@ -225,7 +225,7 @@ _DECLARING = frozenset({"return", "let", "var", "const", "yield", "await", "eval
 
 
 def bounds(text: str) -> Span:
-    """Return the span of the expression in ``text``, without the fence (perhaps unclosed) or backticks around it."""
+    """Return the span of the expression in ``text``, without the (possibly unclosed) fence or backticks around it."""
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
     opening = _INFO.match(text, start, end)
     fence = text[start : start + 3]
@@ -273,7 +273,7 @@ def before(r: Cursor) -> bool:
         r.take()
         r.take()
         edit = Edit(Span(first.start, r.peek().start), "")
-        hint = "write only the value; == compares"
+        hint = "write only the value; to compare, use =="
         r.fault("EXPR014", "an expression cannot assign a name", Span(first.start, second.end), hint, edits=(edit,))
     elif first.kind == "word" and second.text in ("+=", "-=", "*=", "/="):
         r.fault("EXPR014", "an expression cannot change a value", second.span, "write only the new value")
@@ -283,7 +283,10 @@ def before(r: Cursor) -> bool:
 
 
 def _assigns(r: Cursor) -> bool:
-    """Return whether ``name = ...`` is an assignment, not a comparison with a single string or in a chain of ``and`` or ``or``."""
+    """Return whether ``name = ...`` is an assignment.
+
+    It is a comparison if a single string follows, or if it is in a chain of ``and`` or ``or``.
+    """
     rest = r.pieces[r.at + 2 : -1]
     if r.peek(1).text == ":=":
         return True
@@ -295,13 +298,14 @@ def _assigns(r: Cursor) -> bool:
 
 
 def behind(r: Cursor) -> bool:
-    """Skip an invalid ``;`` or ``.`` after an expression; return False if a ``;`` separates it from another expression."""
+    """Skip an invalid ``;`` or ``.`` after an expression. Return False if a ``;`` is followed by another expression."""
     piece = r.peek()
     if not r.sign(";", "."):
         return True
     if any(found.kind != "end" and found.text != ";" for found in r.pieces[r.at + 1 :]):
         if piece.text == ";":
-            r.fault("EXPR014", "only one expression is allowed here", piece.span, "compute each in its own step")
+            hint = "compute each expression in its own step"
+            r.fault("EXPR014", "only one expression is allowed here", piece.span, hint)
             r.at = len(r.pieces) - 1
         return piece.text != ";"
     while r.peek().kind != "end":

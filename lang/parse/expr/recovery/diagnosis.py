@@ -1,8 +1,8 @@
 """Explains all faults of a text that is not a valid expression, and finds edits that fix all of them.
 
-The tolerant parser returns a tree and faults. The edits of a fault change single words, or replace a part of the text with the
-text of its tree. If the tree is complete, the text after all edits must parse to that tree. This is tried before the edits are
-returned; if it fails, one edit rewrites the whole text.
+The tolerant parser returns a tree and faults. The edits of a fault change single words, or replace part of the text with the text of its
+tree. If the tree is complete, the text after all edits must parse to that tree. The edits are tried before they are returned. If the
+result is another tree, a single edit rewrites the complete text instead.
 """
 
 import re
@@ -28,14 +28,14 @@ _DOT_FIRST = re.compile(r"\s*\.(?!\s*\d)")
 
 
 def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
-    """Return the faults of ``text``, which is invalid; at least one."""
+    """Return the faults of the invalid ``text``; the result is never empty."""
     if dot := _DOT_FIRST.match(text):
-        # One fault: the others are consequences of the missing value.
+        # Only this fault is reported: the others are consequences of the missing value.
         return (fault("EXPR002", "a value is missing before .", dot.end() - 1, dot.end()).diagnostic,)
     found, tree = _read(text)
     if tree is None:
         found = _certain(text, found)
-    # Sorted as they are returned. Of two edits at one place the first is applied first, so the edits are tried in their final order.
+    # Sort them in their final order, because the first of two edits at the same place is applied first.
     diagnostics = sorted(_with_edits(text, found), key=sort_key)
     if not diagnostics:
         diagnostics = [_generic(text, failure)]
@@ -51,7 +51,10 @@ def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
 
 
 def _uncovered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Leave out diagnostics without edits inside a part that an EXPR007 edit rewrites: EXPR012, and repeats of its message."""
+    """Omit a diagnostic without edits if the edit of an EXPR007 rewrites the place of the diagnostic.
+
+    Only an EXPR012, or a diagnostic with the same message as the EXPR007, is omitted.
+    """
     written = [(edit.span, each.code, each.message) for each in diagnostics for edit in each.edits if edit.text]
 
     def is_covered(one: Diagnostic, span: Span) -> bool:
@@ -65,11 +68,11 @@ def _uncovered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 _LONGEST_SHOWN = 160
-"""Maximum number of characters of a rewritten expression that is shown in a hint; a longer one is only in the edit."""
+"""Maximum number of characters of a rewritten expression that a hint shows; a longer expression is shown only in the edit."""
 
 
 def _with_rewritten_text(diagnostic: Diagnostic) -> Diagnostic:
-    """Return the diagnostic with a hint that shows the expression in its edit, for readers who see only hints."""
+    """Return the diagnostic with an additional hint. The hint shows the expression in the edit, for readers who see only hints."""
     if len(diagnostic.edits) != 1 or not 0 < len(diagnostic.edits[0].text) <= _LONGEST_SHOWN:
         return diagnostic
     written = diagnostic.edits[0].text
@@ -116,9 +119,9 @@ def _unclosed_brackets(reader: Reader) -> FoundFault:
     end = reader.last.end
     while end and reader.peek().kind == "end" and reader.text[end - 1 : end].isspace():
         end -= 1
-    hint = f"write {shortened(closers)} where it ends"
+    hint = f"write {shortened(closers)} to close it"
     strings = list(reader.faults)
-    for at, one in enumerate(reader.faults):  # a string that ends there is closed first
+    for at, one in enumerate(reader.faults):  # an unclosed string that ends there must be closed first
         if one.diagnostic.edits and one.diagnostic.edits[-1].span == Span(end, end):
             closers = one.diagnostic.edits[-1].text + closers
             reader.faults[at] = FoundFault(evolve(one.diagnostic, edits=()))
@@ -133,13 +136,13 @@ def _too_deep(span: Span) -> FoundFault:
     message = f"the expression is nested more than {MAX_DEPTH} levels deep"
     return FoundFault(
         fault(
-            "EXPR030", message, span.start, max(span.end, span.start + 1), "compute a part of it in another step"
+            "EXPR030", message, span.start, max(span.end, span.start + 1), "compute part of it in another step"
         ).diagnostic
     )
 
 
 def _unique(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return one diagnostic for each code, message and span, with edits if one of the equal diagnostics has edits."""
+    """Merge diagnostics that have the same code, message and span. The merged diagnostic has edits if one of them has edits."""
     told: dict[tuple[str, str, Span | None], Diagnostic] = {}
     for diagnostic in diagnostics:
         key = (diagnostic.code, diagnostic.message, diagnostic.span)
@@ -156,7 +159,10 @@ def _generic(text: str, failure: Failure) -> Diagnostic:
 
 
 def _with_edits(text: str, found: list[FoundFault]) -> list[Diagnostic]:
-    """Return the diagnostics. A fault that rewrites a part of the text gets an edit for it; faults inside that part lose theirs."""
+    """Return the diagnostics of ``found``.
+
+    A fault that rewrites a part of the text gets an edit that replaces this part. Faults inside the part lose their edits.
+    """
     rewriting = [one for one in found if one.rewritten is not None and complete(one.rewritten)]
     outer: list[FoundFault] = []
     for one in sorted(rewriting, key=lambda one: (one.part.start, -one.part.end)):
@@ -177,14 +183,14 @@ def _with_edits(text: str, found: list[FoundFault]) -> list[Diagnostic]:
 
 
 def _text_of(text: str, part: Span, node: Expr) -> str:
-    """Return the text of ``node`` that replaces ``part``, in parentheses if an adjacent operator could bind only a part of it."""
+    """Return the text of ``node`` that replaces ``part``. The text is in parentheses if an adjacent operator could bind only part of it."""
     before, behind = text[: part.start].rstrip()[-1:], text[part.end :].lstrip()[:1]
     alone = before in ("", "(", "[", "{", ",") and behind in ("", ")", "]", "}", ",")
     return format_expr(node) if alone or rank(node) == VALUE else f"({format_expr(node)})"
 
 
 def _edits_give(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
-    """Return whether the text after all edits parses to ``tree``, and the edits of each fault alone remove that fault."""
+    """Return whether all edits together give a text with the tree ``tree``, and the edits of each fault alone remove that fault."""
     mended = apply_edits(text, [edit for diagnostic in diagnostics for edit in diagnostic.edits])
     if len(diagnostics) > MOST_FAULTS or len(mended) > MAX_LENGTH:
         return False
@@ -194,8 +200,8 @@ def _edits_give(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
 def _with_tried_edits(text: str, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics of a text whose tree is unknown, with edits only if all of them together make the text valid.
 
-    A partial fix may do harm, because the text after a fault is interpreted by guessing. If the edits make the text valid, faults
-    about misplaced pieces were only consequences and are left out.
+    A partial fix may do harm, because the text after a fault is interpreted by guessing. If the edits make the text valid, the
+    faults about misplaced pieces are omitted, because they were only consequences of other faults.
     """
     mended = apply_edits(text, [edit for diagnostic in diagnostics for edit in diagnostic.edits])
     sure = [diagnostic for diagnostic in diagnostics if diagnostic.edits or diagnostic.code not in _CONSEQUENCES]
@@ -210,14 +216,14 @@ def _with_tried_edits(text: str, diagnostics: list[Diagnostic]) -> list[Diagnost
 
 
 _CONSEQUENCES = frozenset({"EXPR001", "EXPR002", "EXPR003"})
-"""Codes of faults about a misplaced piece, which another fault may have caused."""
+"""Codes of faults about a misplaced piece. Another fault may have caused such a fault."""
 
 
 def _certain(text: str, found: list[FoundFault], times: int = 4) -> list[FoundFault]:
-    """Return the first fault without a fix, and those of the other faults that are certainly not its consequences.
+    """Return the first fault without a fix, and the other faults that are certainly not its consequences.
 
-    This fault affects at most the text after it in the same brackets, up to a comma. That text is replaced by a name, and the
-    whole text is read again.
+    The first fault affects at most the text after the fault in the same brackets, up to a comma. To find the other faults, the affected
+    text is replaced by a name, and the complete text is read again.
     """
     unsure = [
         one
@@ -242,7 +248,7 @@ def _certain(text: str, found: list[FoundFault], times: int = 4) -> list[FoundFa
 
 
 _IN_PLACE = frozenset({"EXPR018", "EXPR021", "EXPR027"})
-"""Codes of faults in a name or a number. Its place is valid, so the fault does not affect the text around it."""
+"""Codes of faults inside a name or a number. Such a fault does not change how the text around it is read."""
 
 
 def _start(one: FoundFault) -> int:
@@ -250,7 +256,7 @@ def _start(one: FoundFault) -> int:
 
 
 def _affected_span(text: str, start: int) -> Span:
-    """Return the span from ``start`` to the next comma or closing bracket outside of inner brackets, or to the end of the text."""
+    """Return the span from ``start`` to the next comma or closing bracket outside inner brackets, or to the end of the text."""
     pieces = cut(text, lambda fault: None)
     level = next((piece.level for piece in pieces if piece.end > start), 0)
     for piece in pieces:

@@ -13,7 +13,6 @@ from ....trees.expr import (
     Clause,
     Comparison,
     Comprehension,
-    Conditional,
     Expr,
     Field,
     Literal,
@@ -43,9 +42,9 @@ from .pieces import Piece
 
 
 def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Comprehension | None:
-    """Read one or more ``for x in xs if c`` after ``element``, and the bracket that closes ``opening``.
+    """Read the clauses after ``element``, such as ``for x in xs if c``, and the bracket that closes ``opening``.
 
-    Return None if this is not a valid comprehension.
+    Return None if the comprehension is not valid.
     """
     found: list[Clause] = []
     good = True
@@ -60,25 +59,38 @@ def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Compr
                 "split it into two steps",
             )
             good = False
+        bracket = r.accept("(")
         if r.peek().kind != "word" or r.word("in"):
             r.missing("a name")
             good = False
-            if not r.word("in"):  # the parts after the name are then missing too
+            if not r.word("in"):  # the other parts of the clause are missing too
                 r.skip(",")
                 break
-        name = r.peek() if r.word("in") else r.take()
-        if r.sign(","):
-            r.fault(
-                "EXPR029",
-                "`for` takes only one name",
-                r.peek().span,
-                "write `for x in xs`, and x[0], x[1] for the parts",
-            )
-            good = False
-            while r.accept(","):
+        names = [r.peek() if r.word("in") else r.take()]
+        while r.accept(","):
+            if r.sign("("):
+                r.fault(
+                    "EXPR029", "`for` unpacks only one level", r.peek().span,
+                    "write `for a, b in xs`, and use b[0] and b[1]",
+                )  # fmt: skip
+                good = False
                 r.take()
-        elif not isinstance(node := _loop_name(r, name), Name):
-            good = good and node is None
+                r.skip(")")
+                r.accept(")")
+                break
+            if r.peek().kind != "word" or r.word("in"):
+                r.missing("a name")
+                good = False
+                break
+            names.append(r.take())
+        if bracket and (closing := r.accept(")")):
+            edits = (Edit(bracket.span, ""), Edit(closing.span, ""))
+            r.fault(
+                "EXPR029", "the names after `for` must not be in parentheses", bracket.span, "remove them", edits=edits
+            )
+        for name in names:
+            if not isinstance(node := _loop_name(r, name), Name):
+                good = good and node is None
         into = r.accept("in")
         if not into:
             r.missing("in")
@@ -92,7 +104,9 @@ def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Compr
                 r.swap("EXPR007", f"{condition.text} is written `if` in expressions", condition, "if")
             conditions.append(r.chain(_STOPS))
         end = conditions[-1].span.end if conditions else iterable.span.end
-        found.append(Clause(name.text, iterable, tuple(conditions), span=Span(word.start, end)))
+        found.append(
+            Clause(tuple(name.text for name in names), iterable, tuple(conditions), span=Span(word.start, end))
+        )
     if r.word("else") or not found:
         r.unexpected()
         good = False
@@ -119,9 +133,9 @@ _CONDITIONAL = frozenset({"if", "iif", "where", "and", "or"})
 
 @frozen
 class Arguments:
-    """The arguments in the parentheses of a call. ``good`` is whether all of them are valid.
+    """The arguments in the parentheses of a call. ``good`` is true if all of them are valid.
 
-    ``where`` is whether the only argument is a comprehension that was written as ``xs where c``.
+    ``where`` is true if the only argument is a comprehension, and it was written as ``xs where c``.
     """
 
     positional: tuple[Expr, ...]
@@ -155,7 +169,7 @@ def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False)
             first = r.peek()
             good = _positional(r, positional, counting=counting) and good
             if keywords:
-                message = "an argument without a name must come before the named ones"
+                message = "an argument without a name must come before the named arguments"
                 r.fault("EXPR031", message, first.span, "move it before them")
                 good = False
         if not r.accept(","):
@@ -166,7 +180,7 @@ def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False)
 
 
 def _positional(r: Cursor, positional: list[Expr], *, counting: bool) -> bool:
-    """Read one argument, which may be a comprehension, and append it to ``positional``; return whether it is valid."""
+    """Read one argument and append it to ``positional``. Return whether it is valid. The argument may be a comprehension."""
     inner = r.peek(1) if r.sign("(") else None
     if inner is not None and _generator_ahead(r):
         opening = r.enter()
@@ -198,7 +212,7 @@ def _positional(r: Cursor, positional: list[Expr], *, counting: bool) -> bool:
 
 
 def _generator_ahead(r: Cursor) -> bool:
-    """Return whether the parentheses that open here contain a comprehension and are an argument by themselves."""
+    """Return whether the parentheses that open here enclose a complete argument, which contains a comprehension."""
     closer = r.closers.get(r.at)
     if closer is None or r.pieces[closer + 1].text not in (",", ")"):
         return False
@@ -255,20 +269,20 @@ def _call_of(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
     return Call(right, arguments.positional, arguments.keywords, span=span)
 
 
-_STDEV, _VARIANCE = "stdev(xs) is for a sample", "variance(xs) is for a sample"
+_STDEV, _VARIANCE = "stdev(xs) is the sample standard deviation", "variance(xs) is the sample variance"
 _MEAN, _CHOICE = "write `sum(xs) / len(xs)`", "write `x if condition else y`"
-_PERCENTILE, _OR_ELSE, _IS_NULL = "write `percentile(xs, 0.95)`", "write `a if a != null else b`", "write `a is null`"
+_PERCENTILE, _OR_ELSE, _IS_NULL = "write `percentile(xs, 0.95)`", "write `coalesce(a, b)`", "write `a is null`"
 
 _LIBRARY_HINTS = {
-    "percentile": "p is from 0 to 1 here: write `percentile(xs, 0.95)` for the 95th percentile",
+    "percentile": "p must be from 0 to 1: write `percentile(xs, 0.95)` for the 95th percentile",
     "quantile": _PERCENTILE, "quantiles": _PERCENTILE, "std": f"numpy's std is for a population; {_STDEV}", "pstdev": _STDEV,
     "var": f"numpy's var is for a population; {_VARIANCE}", "pvariance": _VARIANCE, "mean": _MEAN, "fmean": _MEAN,
     "average": _MEAN, "multimode": "write `mode(xs)`",
 }  # fmt: skip
-"""Maps library functions that have another meaning or form in expressions to hints."""
+"""Maps each library function that has another meaning or form in expressions to a hint."""
 
 _REBUILT_HINTS = {
-    "pow": "write `a ** b`", "power": "write `a ** b`", "if": _CHOICE, "iif": _CHOICE, "where": _CHOICE, "coalesce": _OR_ELSE,
+    "pow": "write `a ** b`", "power": "write `a ** b`", "if": _CHOICE, "iif": _CHOICE, "where": _CHOICE,
     "ifnull": _OR_ELSE, "nvl": _OR_ELSE, "isnull": _IS_NULL, "isnone": _IS_NULL, "is_null": _IS_NULL,
     "and": "write `a and b`", "or": "write `a or b`",
 }  # fmt: skip
@@ -292,8 +306,7 @@ def _replacement(name: str, arguments: Arguments, span: Span) -> Expr | None:
         return Comparison(given[0], (("is", Literal(None)),), span=span)
     if len(given) < 2 or name in ("isnone", "is_null"):
         return None
-    branches = tuple((Comparison(value, (("!=", Literal(None)),)), value) for value in given[:-1])
-    return Conditional(branches, given[-1], span=span)
+    return Call("coalesce", given, span=span)
 
 
 def _is_generator(node: Expr) -> bool:
@@ -322,7 +335,7 @@ def method(r: Cursor, value: Expr) -> Expr:
     arguments = argument_list(r)
     span = Span(start, arguments.end)
     if name.text in CHANGING:
-        hint = "an expression cannot change values; write `xs + [x]` for a longer list"
+        hint = "an expression cannot change values; to append to a list, write `xs + [x]`"
         r.fault("EXPR013", f"{name.text} would change a value", name.span, hint)
         return r.hole(start)
     if not arguments.good:
@@ -332,7 +345,7 @@ def method(r: Cursor, value: Expr) -> Expr:
         return _length_or_membership(r, value, name, arguments, span)
     given = arguments.positional
     if arguments.keywords:
-        r.fault("EXPR031", "the arguments of a method have no names", arguments.names[0], "remove the names",
+        r.fault("EXPR031", "arguments of a method cannot have names", arguments.names[0], "remove the names",
                 edits=tuple(Edit(found, "") for found in arguments.names))  # fmt: skip
         given += tuple(found for _, found in arguments.keywords)
     right = RENAMED_METHODS.get(name.text, name.text)
@@ -342,7 +355,7 @@ def method(r: Cursor, value: Expr) -> Expr:
 
 
 def _as_list(r: Cursor, argument: Expr) -> Expr:
-    """Return the argument of a method. A generator is not allowed there: it is reported and returned as a list."""
+    """Return the argument of a method. A generator is not allowed there, so it is reported, and returned as a list."""
     if not isinstance(argument, Comprehension) or argument.kind != "generator":
         return argument
     start, end = argument.span.start, argument.span.end

@@ -1,4 +1,4 @@
-"""Reads conditionals of other languages: ``if a then b else c``, ``CASE WHEN``, ``a ? b : c``, ``A if C; B if D; else E``."""
+"""Reads conditionals in the syntax of other languages: ``if a then b else c``, ``CASE WHEN``, ``a ? b : c``, ``A if C; B if D; else E``."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ Branches = list[tuple[Expr, Expr]]
 
 
 def conditional(branches: Branches, otherwise: Expr, start: int, end: int) -> Expr:
-    """Return the conditional of ``branches`` at ``[start, end)``; if ``otherwise`` is a conditional, its branches continue it."""
+    """Return the conditional at ``[start, end)``. If ``otherwise`` is a conditional too, its branches are appended to ``branches``."""
     if isinstance(otherwise, Conditional):
         branches, otherwise = [*branches, *otherwise.branches], otherwise.otherwise
     return Conditional(tuple(branches), otherwise, span=Span(start, end))
@@ -58,7 +58,7 @@ def if_then(r: Cursor) -> Expr:
 
 
 def _condition(r: Cursor) -> Expr:
-    """Read the condition. If it is in parentheses and a value follows, as in C, it ends at the closing parenthesis."""
+    """Read the condition. If it is in parentheses that a value follows, as in C, it ends at the closing parenthesis."""
     closer = r.closers.get(r.at) if r.sign("(") else None
     if closer is not None and closer + 1 < len(r.pieces):
         behind = r.pieces[closer + 1]
@@ -80,7 +80,7 @@ def _begins_value(r: Cursor) -> bool:
 
 
 def _arm(r: Cursor) -> Expr:
-    """Read a branch's value, perhaps in braces or after ``return``."""
+    """Read a branch's value, which may be in braces or after ``return``."""
     if r.sign("{"):
         opening = r.enter()
         r.accept("return")
@@ -93,7 +93,7 @@ def _arm(r: Cursor) -> Expr:
 
 
 def is_case(r: Cursor) -> bool:
-    """Return whether the word ``case`` or ``when`` begins a CASE: a value follows the word, so the word is not a name."""
+    """Return whether the word ``case`` or ``when`` begins a CASE. The word begins a CASE if a value follows; otherwise it is a name."""
     behind = r.peek(1)
     if behind.kind in ("number", "string"):
         return True
@@ -141,7 +141,7 @@ def ternary(r: Cursor, condition: Expr) -> Expr:
         value = r.test()
         branches.append((condition, value))
         if not r.accept(":"):
-            r.missing("the second value with :")
+            r.missing("`:` with the second value")
             return r.hole(start)
         condition = r.chain()
     node = conditional(branches, condition, start, r.last.end)
@@ -149,7 +149,7 @@ def ternary(r: Cursor, condition: Expr) -> Expr:
 
 
 def piecewise(r: Cursor, branches: Branches, word: Piece) -> Expr:
-    """Read the branches after an ``A if C`` without ``else``: ``; B if D; else E``, also with commas or line breaks for ``;``."""
+    """Read ``; B if D; else E`` after an ``A if C`` without ``else``. Commas or line breaks may replace ``;``."""
     start = branches[0][1].span.start
     while r.later_else() or r.word(*_ELSE) or r.sign(";"):
         apart = r.accept(";", ",")
@@ -177,7 +177,7 @@ def piecewise(r: Cursor, branches: Branches, word: Piece) -> Expr:
 
 def _pieces(r: Cursor, branches: Branches, otherwise: Expr, start: int, word: Piece) -> Expr:
     node = conditional(branches, otherwise, start, r.last.end)
-    return r.rewrite("EXPR008", "the cases of a choice must be joined with `else`", word.span, node, _HINT)
+    return r.rewrite("EXPR008", "the cases of a conditional must be joined with `else`", word.span, node, _HINT)
 
 
 # Phrases for aggregates: ``count of extractions where severity = "mild"`` is ``sum(1 for e in extractions if ...)``.
@@ -275,9 +275,10 @@ def _field(node: Expr, name: str) -> Expr:
 
 
 def _of_item(root: Any, name: str, spoken: bool) -> Any:
-    """Return a condition in which ``name["field"]`` replaces fields: ``extraction.f``, and a bare name before a comparison operator.
+    """Return the condition with its fields replaced by parts of ``name``.
 
-    If the text uses ``name`` itself (``spoken``), bare names stay unchanged.
+    A field is ``extraction.f``, which becomes ``name["f"]``, or ``meta.f``, or a bare name before a comparison operator. If the text uses
+    ``name`` itself (``spoken``), bare names stay unchanged.
     """
     if isinstance(root, tuple):
         return tuple(_of_item(part, name, spoken) for part in root)

@@ -3,6 +3,8 @@
 import re
 from decimal import Decimal, InvalidOperation
 
+from attrs import evolve
+
 from ....diagnostic import Edit
 from ....source import Span
 from ....trees.expr import (
@@ -32,7 +34,10 @@ _HINT = 'join with +, for example "stars: " + str(n)'
 
 
 def formatted_string(r: Cursor, piece: Piece) -> Expr:
-    """Return the expression of ``piece``, an f-string; its parts must be expressions without a format."""
+    """Return the expression that is equivalent to ``piece``, an f-string.
+
+    The parts in the f-string's braces must be expressions without a format.
+    """
     given = piece.text[: re.match(r"[A-Za-z]+", piece.text).end()]  # type: ignore[union-attr]
     message = f"a string cannot have the prefix {given}"
     quotes = 3 if piece.text[len(given) : len(given) + 3] in ('"""', "'''") else 1
@@ -45,13 +50,11 @@ def formatted_string(r: Cursor, piece: Piece) -> Expr:
         parts = [Literal(""), *parts] if len(parts) != 1 else parts
     first, *rest = parts
     node: Expr = Arithmetic(first, tuple(("+", part) for part in rest), span=piece.span) if rest else first
-    from attrs import evolve
-
     return r.rewrite("EXPR015", message, span, evolve(node, span=piece.span), _HINT)
 
 
 def _parts(body: str) -> list[Expr] | None:
-    """Return the parts of an f-string as literals and ``str(...)`` calls; None if a part is not a valid expression."""
+    """Return the parts of an f-string as literals and calls ``str(...)``; None if a part is not a valid expression."""
     found: list[Expr] = []
     text, done = "", 0
     for match in _PART.finditer(body):
@@ -85,7 +88,7 @@ _WORDS_BEFORE = frozenset(
 
 
 _WORDS = RESERVED | _WORDS_BEFORE | {"case", "when", "unless", "then"}
-"""Words that may not be the name of a function although a bracket follows."""
+"""Words that are not function names even if a bracket follows."""
 
 
 def begins(piece: Piece) -> bool:
@@ -96,7 +99,8 @@ def begins(piece: Piece) -> bool:
 def operand(r: Cursor) -> Expr:
     """Read one value with its suffixes: indices, slices, fields and methods.
 
-    Nested values are read by direct calls, to save stack frames: a text may nest a hundred values, and Python's stack is limited.
+    Nested values are read by direct calls, which need few stack frames, because a text may contain a hundred nested values, and
+    Python's stack is limited.
     """
     piece = r.peek()
     if r.sign("("):
@@ -146,7 +150,7 @@ def _other(r: Cursor, piece: Piece) -> Expr:
 
 
 def _starred(r: Cursor) -> Expr:
-    """Read ``*xs``, which is ``xs`` as the only argument of a function that takes a list."""
+    """Read ``*xs``; it becomes ``xs`` if it is the only argument of a function that takes a list."""
     star = r.take()
     behind = r.pieces[max(0, r.at - 3)]
     alone = star.text == "*" and behind.text in ("max", "min", "sum", "any", "all") and r.pieces[r.at - 2].text == "("
@@ -189,6 +193,30 @@ def _number(r: Cursor) -> Expr:
     return r.rewrite("EXPR020", message, span, node, f"write `{text} * whole`")
 
 
+def _is_sort_key(r: Cursor) -> bool:
+    """Return whether ``key=lambda x: x["field"]`` or ``key=lambda x: x[0]`` stands here, from the word ``lambda`` on."""
+    before = [piece.text for piece in r.pieces[max(0, r.at - 2) : r.at]]
+    name = r.peek(1)
+    form = [r.peek(at).text for at in (2, 3, 4, 6)]
+    return before == ["key", "="] and form == [":", name.text, "[", "]"] and r.peek(5).kind in ("string", "number")
+
+
+def _sort_key(r: Cursor) -> Expr:
+    """Read ``lambda x: x["field"]`` as ``"field"``."""
+    start = r.take().start
+    for _ in range(4):
+        r.take()
+    literal = r.operand()
+    span = Span(start, r.take().end)
+    return r.rewrite(
+        "EXPR014",
+        "expressions have no `lambda`",
+        span,
+        evolve(literal, span=span),
+        'write the field or the position: `key="field"`',
+    )
+
+
 def _word(r: Cursor) -> Expr:
     piece, behind = r.peek(), r.peek(1)
     word = piece.folded
@@ -200,6 +228,8 @@ def _word(r: Cursor) -> Expr:
         return case_when(r)
     if is_count_phrase(r):
         return count_phrase(r)
+    if word == "lambda" and _is_sort_key(r):
+        return _sort_key(r)
     if word == "lambda":
         r.fault(
             "EXPR014",
@@ -239,7 +269,7 @@ _RESERVED_HERE = frozenset({"and", "or", "in", "is", "else", "for"})
 
 
 def _function_form(r: Cursor) -> bool:
-    """Return whether the parentheses after the word contain arguments, and no ``then`` follows."""
+    """Return whether the parentheses after the word are those of a function call: they contain a comma, and no ``then`` follows them."""
     opening = r.at + 1
     closer = r.closers.get(opening, len(r.pieces) - 1)
     behind = r.pieces[min(closer + 1, len(r.pieces) - 1)]
@@ -262,7 +292,7 @@ def _name(r: Cursor) -> Expr:
         r.swap("EXPR026", f"{piece.text} is written `null` in expressions", piece, "null")
         return Literal(None, span=piece.span)
     if word in NO_NUMBERS:
-        r.fault("EXPR027", f"expressions have no {piece.text}", piece.span, "numbers in expressions are finite")
+        r.fault("EXPR027", f"expressions have no {piece.text}", piece.span, "all numbers in expressions are finite")
         return r.hole(piece.start)
     if piece.text.startswith("__"):
         r.fault("EXPR018", f"a name cannot begin with two underscores: {shortened(piece.text)}", piece.span)
@@ -316,7 +346,7 @@ def _list(r: Cursor) -> Expr:
 
 
 def _braces(r: Cursor) -> Expr:
-    """Read an object, or a set ``{a, b}``, which is reported: expressions write ``set([a, b])``."""
+    """Read an object. A set ``{a, b}`` is reported, because sets are written ``set([a, b])``."""
     opening = r.enter()
     if r.sign("}"):
         return DictDisplay((), span=Span(opening.start, r.close(opening).end))
@@ -340,7 +370,7 @@ def _braces(r: Cursor) -> Expr:
             break
         key = r.test()
         if not r.accept(":"):
-            entries.append((key, r.missing("the value with :")))
+            entries.append((key, r.missing("`:` with the value")))
             break
         entries.append((key, r.test()))
     return DictDisplay(tuple(entries), span=Span(opening.start, r.close(opening).end))

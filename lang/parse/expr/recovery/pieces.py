@@ -1,7 +1,7 @@
-"""Splits any text into words, numbers, strings and signs, including invalid ones, and reports the invalid ones.
+"""Splits any text into pieces (words, numbers, strings, operators and brackets), and reports invalid pieces.
 
-This is the lexer of the tolerant parser, so it accepts any text. Each piece has its corrected text. If that text differs from the
-source, the difference is a fault, and an edit fixes it.
+The lexer of the tolerant parser accepts any text. Each piece holds its corrected text. If the corrected text differs from the source, the
+difference is a fault, and an edit fixes it.
 """
 
 import json
@@ -42,7 +42,8 @@ def numeral(text: str, at: int, level: int, report: Callable[[Fault], None]) -> 
     if text[end : end + 1] == "." and text[end + 1 : end + 2].isdigit():
         further = re.compile(r"[\w.]+").match(text, end)
         end = further.end() if further else end
-        report(fault("EXPR020", f"{text[at:end]} is not a valid number", at, end, "a number has at most one point"))
+        hint = "a number has at most one decimal point"
+        report(fault("EXPR020", f"{text[at:end]} is not a valid number", at, end, hint))
         return end, None
     if _GOOD.fullmatch(given):
         good = number(given)
@@ -75,7 +76,7 @@ def _corrected_number(
     return value if sure else None
 
 
-# Strings as people write them: typographic quotes, three quotes, prefixes, invalid escapes, unclosed.
+# Strings as people write them: with typographic quotes, triple quotes, prefixes or invalid escapes, or unclosed.
 
 _CURLY = re.compile(
     '[\u201c\u201d\u201e\u00ab]([^\u201c\u201d\u00bb"]*)[\u201c\u201d\u00bb"]|'
@@ -96,7 +97,7 @@ class Quoted:
 
 
 def quoted(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Quoted:
-    """Read the string that begins at ``at``, perhaps with a prefix, inside ``level`` brackets."""
+    """Read the string that begins at ``at``, with its prefix if it has one. ``level`` is the number of open brackets."""
     begin = at
     while text[at].isalpha():
         at += 1
@@ -105,7 +106,7 @@ def quoted(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Q
         body = found[1] if found[1] is not None else found[2]
         if not prefix:
             edit = Edit(Span(at, found.end()), _string_literal(body))
-            report(fault("EXPR024", "a string has one quote on each side, not three", *found.span(), edits=(edit,)))
+            report(fault("EXPR024", "a string cannot have triple quotes", *found.span(), edits=(edit,)))
             return Quoted(found.end(), json.loads(edit.text))
     elif found := _PLAIN.match(text, at):
         body = found[1] if found[1] is not None else found[2]
@@ -115,7 +116,7 @@ def quoted(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Q
             right = json.dumps(body, ensure_ascii=False)
             hint = f"write {shortened(right)}"
             edit = Edit(Span(*found.span()), right)
-            report(fault("EXPR019", "the quotes are not straight", *found.span(), hint, edits=(edit,)))
+            report(fault("EXPR019", "typographic quotes are not allowed", *found.span(), hint, edits=(edit,)))
             return Quoted(found.end(), body)
     else:
         return _unclosed_string(text, begin, at, level, report)
@@ -149,14 +150,14 @@ def _printable(body: str) -> str:
 
 
 def _string_literal(body: str) -> str:
-    """Return a string literal for ``body``, the text between three quotes."""
+    """Return a string literal for ``body``, the text between triple quotes."""
     right = _printable(body)
     value = unescaped(right)
     return json.dumps(value if value is not None else body, ensure_ascii=False)
 
 
 def _unclosed_string(text: str, begin: int, at: int, level: int, report: Callable[[Fault], None]) -> Quoted:
-    """Return an unclosed string as if it ended before the closing brackets at the end of the text, and report it."""
+    """Report an unclosed string, and return it. The string is read as if it ended before the closing brackets at the end of the text."""
     quote = text[at] if text[at] in "\"'" else '"'
     tail = _CLOSERS.search(text, at + 1)
     end = len(text)
@@ -174,7 +175,9 @@ def _unclosed_string(text: str, begin: int, at: int, level: int, report: Callabl
     body = text[at + 1 : end]
     sure = not re.search(r"[\"'\\\x00-\x1f]", body) and begin == at and text[at] == quote and bool(body)
     edits = (Edit(Span(end, end), quote),) if sure else ()
-    report(fault("EXPR004", "the string is not closed", at, end, f"write {quote} at its end", edits=edits))
+    report(
+        fault("EXPR004", "the string is not closed", at, end, f"write {quote} at the end of the string", edits=edits)
+    )
     return Quoted(end, body if sure else None)
 
 
@@ -201,9 +204,10 @@ CLOSING = frozenset(OPENING.values())
 
 @frozen
 class Piece:
-    """A word, a number, a string, a sign or the end, with its corrected text. Numbers and strings have a ``value``.
+    """A word, a number, a string, an operator, a bracket or the end of the text, with its corrected text.
 
-    A number or string without a value is invalid. ``level`` is the number of open brackets around it.
+    Numbers and strings have a ``value``. A number or string without a value is invalid. ``level`` is the number of open
+    brackets.
     """
 
     kind: str
@@ -220,7 +224,7 @@ class Piece:
 
     @property
     def folded(self) -> str:
-        """Return a word in lower case; for other pieces "", which is not equal to any word."""
+        """Return a word in lower case. For all other pieces, return "", so that they never equal a word."""
         return self.text.lower() if self.kind == "word" else ""
 
 
@@ -245,7 +249,7 @@ _UNICODE: Mapping[str, str] = {
 
 
 def cut(text: str, report: Callable[[Fault], None]) -> list[Piece]:
-    """Return the pieces of ``text``, the last of kind ``end``, and ``report`` their faults."""
+    """Return the pieces of ``text``, and ``report`` their faults. The last piece has the kind ``end``."""
     pieces: list[Piece] = []
     at = level = 0
     while True:
@@ -274,7 +278,7 @@ def _touching(number: Piece, word: Piece, report: Callable[[Fault], None]) -> No
 
 
 def _skipped(text: str, at: int, report: Callable[[Fault], None]) -> int:
-    """Return the offset of the next piece, after blanks and comments; report comments and unusual blanks."""
+    """Skip spaces and comments, and return the offset of the next piece. Report comments and unusual spaces."""
     while True:
         if found := _BLANK.match(text, at):
             at = found.end()
@@ -293,7 +297,7 @@ def _skipped(text: str, at: int, report: Callable[[Fault], None]) -> int:
 
 
 def _pieces(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Iterator[Piece]:
-    """Yield the piece that begins at ``at``; an unusual character may become several pieces."""
+    """Yield the piece that begins at ``at``. An unusual character may yield several pieces."""
     if _QUOTE.match(text, at):
         string = quoted(text, at, level, report)
         yield Piece("string", text[at : string.end], at, string.end, level, string.value)
@@ -302,7 +306,7 @@ def _pieces(text: str, at: int, level: int, report: Callable[[Fault], None]) -> 
         yield Piece("number", text[at:end], at, end, level, value)
     elif found := _WORD.match(text, at):
         if not found[0].isascii():
-            hint = "names have English letters, digits and _"
+            hint = "names can contain only English letters, digits and _"
             report(
                 fault(
                     "EXPR019", f"{shortened(found[0])} has a letter that is not allowed in names", *found.span(), hint
@@ -332,7 +336,7 @@ def _odd(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Ite
     behind = " " if right[-1].isalnum() and text[at + 1 : at + 2].isalnum() else ""
     edit = Edit(Span(at, at + 1), f"{before}{right}{behind}")
     hint = f"write {right.strip()}"
-    report(fault("EXPR019", f"expressions do not have the sign {character}", at, at + 1, hint, edits=(edit,)))
+    report(fault("EXPR019", f"expressions do not have the operator {character}", at, at + 1, hint, edits=(edit,)))
     for word in right.split():
         kind = "word" if word.isalpha() else "number" if word.isdigit() else "sign"
         yield Piece(kind, word, at, at + 1, level, int(word) if kind == "number" else None)

@@ -1,7 +1,8 @@
 """The tolerant parser: reads any text as a tree, and reports a fault for each invalid construct.
 
-It reads what the grammar allows, and also common mistakes of people and models (``foreign_conditionals``, ``foreign_calls``, and
-the operators below). It looks only a few pieces ahead and never goes back, so its time is proportional to the length of the text.
+The parser accepts valid expressions, and also mistakes that people and models often make (``foreign_conditionals``, ``foreign_calls``, and
+the operators below). The parser looks only a few pieces ahead and never goes back. Therefore its time is proportional to the length of the
+text.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from .foreign_conditionals import piecewise, ternary
 from .operands import begins, operand
 from .pieces import Piece
 
-# Operators between two values: signs of expressions and of other languages, and words for them.
+# Operators between two values: those of expressions and of other languages, and words for them.
 
 BOOLEAN = frozenset({"and", "or"})
 
@@ -41,9 +42,9 @@ _NULLS = frozenset({"null", "none", "nil", "undefined"})
 
 
 def between(r: Cursor, items: list[Expr | Sign], stop: frozenset[str]) -> bool:
-    """Read the operator after the last value of ``items`` and append it; return False if no operator follows.
+    """Read the operator after the last value of ``items``, and append it.
 
-    A test that has no value after it, such as ``IS NULL``, is appended as a whole.
+    Return False if no operator follows. A test that no value follows, such as ``IS NULL``, is appended as one operator.
     """
     piece = r.peek()
     if piece.folded in stop or (piece.kind == "sign" and piece.text in stop):
@@ -179,7 +180,7 @@ def _phrase_at(r: Cursor, ahead: int) -> tuple[tuple[str, ...], str] | None:
 
 
 def _phrase(r: Cursor, items: list[Expr | Sign], ahead: int) -> bool:
-    """Read ``greater than``, ``at least`` and the like."""
+    """Read ``greater than``, ``at least`` and similar phrases."""
     found = _phrase_at(r, ahead)
     if not found:
         return False
@@ -193,7 +194,10 @@ def _phrase(r: Cursor, items: list[Expr | Sign], ahead: int) -> bool:
 
 
 def _left(r: Cursor, items: list[Expr | Sign]) -> Expr:
-    """Remove the left value of a test from ``items`` and return it: all after the last ``and``, ``or``, ``not`` or test."""
+    """Remove the left value of a test from ``items`` and return it.
+
+    The left value consists of all items after the last ``and``, ``or``, ``not`` or test.
+    """
     begin = len(items)
     while begin and not (isinstance(items[begin - 1], Sign) and items[begin - 1].type in ("BOOL", "NOT", "TEST")):  # type: ignore[union-attr]
         begin -= 1
@@ -207,7 +211,7 @@ def _between(r: Cursor, items: list[Expr | Sign], *, negated: bool) -> None:
     value = _left(r, items)
     word = r.take()
     low = r.chain(BOOLEAN)
-    high = r.chain(BOOLEAN) if r.accept("and", ",", "to") else r.missing("the upper bound with and")
+    high = r.chain(BOOLEAN) if r.accept("and", ",", "to") else r.missing("`and` with the upper bound")
     span = Span(value.span.start, high.span.end)
     inside: Expr = Comparison(low, (("<=", value), ("<=", high)), span=span)
     if negated:
@@ -232,13 +236,13 @@ _STOPS = frozenset(
 
 
 class Reader(Cursor):
-    """Reads a text as one expression with ``read_expression``."""
+    """Reads text as one expression with ``read_expression``."""
 
     _joined = False
     _tests = _operands = 0
 
     def read_expression(self) -> Expr:
-        """Read the whole text, and report text that follows the expression."""
+        """Read the complete text, and report text that follows the expression."""
         if not before(self):
             return self.hole(0)
         found = self.test()
@@ -267,7 +271,7 @@ class Reader(Cursor):
         return found
 
     def _closers_of_nothing(self) -> None:
-        """Skip unmatched closing brackets; the text after them is then read."""
+        """Skip unmatched closing brackets; reading continues after them."""
         closers = [self.take()]
         while self.sign(")", "]", "}"):
             closers.append(self.take())
@@ -290,7 +294,7 @@ class Reader(Cursor):
             items.append(self.test())
         span = Span(first.span.start, items[-1].span.end)
         node = ListDisplay(tuple(items), span=span)
-        return self.rewrite("EXPR032", "several values need brackets", comma.span, node, "write `[a, b]`")
+        return self.rewrite("EXPR032", "several values must be in brackets", comma.span, node, "write `[a, b]`")
 
     def test(self) -> Expr:
         """Read a value, which may be a conditional."""
@@ -323,7 +327,7 @@ class Reader(Cursor):
         return Conditional(tuple(branches), value, span=Span(start, value.span.end))
 
     def chain(self, stop: frozenset[str] = frozenset()) -> Expr:
-        """Read operands and operators, up to a text in ``stop`` or the end of the chain."""
+        """Read operands and operators, up to a piece in ``stop`` or the end of the chain."""
         self.depth += 1
         if self.depth > MAX_DEPTH + 1:
             raise TooDeep(self.peek().span)
@@ -348,21 +352,21 @@ class Reader(Cursor):
         left = self.last
         if piece.kind == "string" and left.kind == "string":
             edit = Edit(Span(left.end, left.end), " +")
-            self.fault("EXPR033", "two strings in a row", piece.span, "write + between them", edits=(edit,))
+            self.fault("EXPR033", "two adjacent strings", piece.span, "write + between them", edits=(edit,))
             items.append(Sign("OPERATOR", "+", piece.start, piece.start))
             return True
         if left.kind == "number" and left.end == piece.start and (piece.text == "(" or piece.folded not in ("", "not")):
             edit = Edit(Span(piece.start, piece.start), " * ")
-            message = f"{left.text} and {piece.text} need a sign between them"
+            message = f"{left.text} and {piece.text} need an operator between them"
             self.fault("EXPR022", message, Span(left.start, piece.end), "write * to multiply", edits=(edit,))
             items.append(Sign("OPERATOR", "*", piece.start, piece.start))
             return True
         if not self._joined:
-            message = f"a sign is missing between {shortened(left.text)} and {shortened(piece.text)}"
+            message = f"an operator is missing between {shortened(left.text)} and {shortened(piece.text)}"
             hint = ""
             if left.kind == "word" == piece.kind and left.start == 0:
-                message = f"{shortened(left.text)} and {shortened(piece.text)} need a sign between them"
-                hint = f'put a text in quotes: "{shortened(left.text)} {shortened(piece.text)}"'
+                message = f"{shortened(left.text)} and {shortened(piece.text)} need an operator between them"
+                hint = f'put text in quotes: "{shortened(left.text)} {shortened(piece.text)}"'
             if left.kind != "bad":  # its fault is reported already
                 self.fault("EXPR003", message, piece.span, hint)
         self._joined = True
@@ -388,7 +392,7 @@ class Reader(Cursor):
             elif self.sign("+"):
                 self.take()
                 edit = Edit(piece.span, "")
-                self.fault("EXPR007", "a number cannot have + before it", piece.span, "remove it", edits=(edit,))
+                self.fault("EXPR007", "a number cannot begin with +", piece.span, "remove it", edits=(edit,))
             else:
                 return
 

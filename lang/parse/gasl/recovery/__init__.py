@@ -1,1 +1,1 @@
-"""Recovery: finds the faults in a text that is not valid GASL, and the edits that correct them."""
+"""Recovery: finds the faults in text that is not valid GASL, and the edits that correct them."""

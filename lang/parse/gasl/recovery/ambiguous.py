@@ -1,4 +1,4 @@
-"""Explains ambiguous texts, and texts that GASL cannot express. The faults give a hint, but no edit that would be a guess.
+"""Explains ambiguous text, and text that GASL cannot express. The faults have hints. A fault has an edit only if the edit is certain.
 
 A valid edit that changes the meaning is worse than no edit, because programs apply edits automatically.
 """
@@ -22,44 +22,36 @@ _ODD_NUMBER = re.compile(
     r"[+-]?[ \t]*\d[\d_.,]*[ \t]*(?:[kKmMbB%]|km|cm|mm|kg|mg|ms|s|h|g|min|USD|EUR|usd|eur)?|0[xXbBoO]\w+|\d+[eE]"
     r"|[+-]?[\d.]+[ \t]*(?:\*\*?|/|\+|-|\.\.+|\u2013)[ \t]*[+-]?[\d.]+"
 )
-_CALL = re.compile(r"[A-Za-z_][\w.]*\(")
-_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
-
-NO_FIELDS = "a condition compares a field with a value, not with another field"
 
 
 def is_date(text: str) -> bool:
-    """Return whether ``text`` is a date or a time. GASL can express these only as quoted text."""
+    """Return whether ``text`` is a date or a time. GASL can express dates and times only as quoted text."""
     return _DATE.fullmatch(text) is not None
 
 
 def why_no_text(text: str, operator: str, left: str) -> tuple[str, str] | None:
-    """Return a message and a hint if quotes around ``text``, which follows a comparison operator, would be a guess; else None."""
+    """Return a message and a hint if it would be a guess to add quotes around ``text``; otherwise None.
+
+    ``text`` follows a comparison operator.
+    """
     if is_date(text):
         return None
     short = shortened(text)
     either = f'or "{short}" for the text'
     if _ODD_NUMBER.fullmatch(text):
         return f"{short} is not a valid number", f"write only its digits, {either}"
-    if _CALL.match(text):
-        return (
-            f"a condition cannot call a function: {short}",
-            f"compute the value in an earlier command and write ${{name}}, {either}",
-        )
-    if _PATH.fullmatch(text) and ("." in left or text.startswith(("source.", "target.", "node.", "edge."))):
-        return f"{NO_FIELDS}: {short}", f"write a value, {either}"
     if text == left:
         return f"{short} is compared with itself", f"write a value, {either}"
     if operator in ("<", ">", "<=", ">="):
         hint = f"write a number, ${{{text}}} for a variable" if text.isidentifier() else "write a number"
-        return f"{short} is neither a number nor a quoted text", f"{hint}, {either}"
+        return f"{short} is neither a number nor a quoted string", f"{hint}, {either}"
     if operator != "MATCHES" and re.search(r"[*%]|\A/.*/\w*\Z", text):
         return (
-            f"{short} is a pattern, but {operator} compares texts literally",
+            f"{short} is a pattern, but {operator} compares strings literally",
             f"write STARTS_WITH or MATCHES, {either}",
         )
     if "," in text or re.search(r"\b(?:and|or)\b|[|&]{2}", text, re.IGNORECASE):
-        return f"{short} may be one text or several", f"write IN (...) with each text in quotes, {either}"
+        return f"{short} may be one string or several", f"write IN (...) with each string in quotes, {either}"
     return None
 
 
@@ -100,7 +92,7 @@ def _colon(s: InvalidStatement) -> Fault | None:
 
 
 def _add_command(s: InvalidStatement) -> Fault | None:
-    """Explain ``ADD x TO k``: the key comes first in UPDATE."""
+    """Explain ``ADD x TO k``: in UPDATE, the key comes before the variable."""
     found = re.match(
         r"(ADD|APPEND|INSERT|MERGE|PUT|PUSH)[ \t]+([\w`]+)[ \t]+(?:TO|INTO|IN|ONTO)[ \t]+([\w.`]+)", s.text, re.I
     )
@@ -127,11 +119,11 @@ def _values_by_or(s: InvalidStatement) -> Fault | None:
         return None
     end = piece.span.end if following.kind == "end" else following.span.start
     edits = [swap(len(s.text[: piece.span.start].rstrip()), end, ", ")]
-    return s.fix("GASL014", "the values of a list are separated by commas", piece.span, "write a comma", edits)
+    return s.fix("GASL014", "the values of a list must be separated by commas", piece.span, "write a comma", edits)
 
 
 def _two_texts(s: InvalidStatement) -> Fault | None:
-    """Explain ``club = "a" "b"``, ``"a" + "b"``: two complete strings, not one string with a quote inside."""
+    """Explain ``club = "a" "b"``, ``"a" + "b"``. These are two complete strings, and not one string with a quote inside."""
     before, piece, after = s.piece(-1), s.piece(), s.piece(1)
     if before.kind != "string" or s.failure.after != "STRING" or s.is_in_list or len(before.text) < 3:
         return None
@@ -143,14 +135,14 @@ def _two_texts(s: InvalidStatement) -> Fault | None:
     touches = at == s.at or s.text[at - 2].isspace() or s.text[other.span.start + 1].isspace()
     if touches or s.text.count(mark, before.span.start) % 2:
         return None
-    hint = f"put one pair of quotes around the whole text, and write \\{mark} for a quote inside it"
-    return s.fault("GASL035", "two texts in a row", before.span | other.span, hint)
+    hint = f"put one pair of quotes around the complete text, and write \\{mark} for a quote inside it"
+    return s.fault("GASL035", "two adjacent strings", before.span | other.span, hint)
 
 
 _NOT_IN_GASL = "{0} is not a keyword of GASL"
 _NO_LAST = "reverse the order with DESC or ASC, and write LIMIT"
-_NO_OFFSET = "GASL cannot skip results; select the wanted ones with RANK and SELECT ... WHERE"
-_MODES = "MERGE adds new items, REPLACE replaces the existing ones"
+_NO_OFFSET = "GASL cannot skip results; select the required results with RANK and SELECT ... WHERE"
+_MODES = "MERGE adds new items, REPLACE replaces the existing items"
 _ADDING = "APPEND/ADD/EXTEND/INSERT/PUSH/CONCAT"
 
 _WORDS: tuple[Explainer, ...] = (
@@ -163,6 +155,7 @@ _WORDS: tuple[Explainer, ...] = (
     ),
     Correction("GASL009", "| LAST/BOTTOM", _NOT_IN_GASL, _NO_LAST, allowed="LIMIT"),
     Correction("GASL009", "| OFFSET/SKIP", _NOT_IN_GASL, _NO_OFFSET, allowed="LIMIT"),
+    Correction("GASL009", "| OFFSET/SKIP number/variable", _NOT_IN_GASL, _NO_OFFSET),
     # TOP means the highest values, but the default order begins with the lowest.
     Correction(
         "GASL009",
@@ -171,6 +164,7 @@ _WORDS: tuple[Explainer, ...] = (
         "write DESC LIMIT 3 for the three highest",
         allowed="LIMIT DIRECTED",
         after=("PATH",),
+        when=lambda s: s.piece(1).kind != "end",
     ),
 )
 
@@ -179,7 +173,7 @@ _OPEN_MEANINGS: tuple[Explainer, ...] = (
     Correction(
         "GASL010",
         "ON any DO/THEN | any",
-        "ON {1.upper} lacks the name of a variable",
+        "the name of a variable is missing after ON {1.upper}",
         "write ON {1.upper} name THEN {3} ...",
         allowed="_THEN",
         blamed=(2, 2),

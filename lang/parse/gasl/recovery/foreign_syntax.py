@@ -21,25 +21,26 @@ _OPERATOR_WORDS = {
 _TURNED = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Maps each comparison operator to the operator that is needed if the sides are exchanged."""
 
+COMPARING = frozenset({*_TURNED, "CONTAINS", "STARTS_WITH", "ENDS_WITH", "MATCHES"})
 _FIELD_FIRST = "the field must be on the left and the value on the right"
 
 
 def _sign(s: InvalidStatement) -> Fault | None:
-    """Explain an operator sign of another language."""
+    """Explain an operator of another language."""
     piece, before, following = s.piece(), s.piece(-1), s.piece(1)
     right = _SIGNS.get(piece.text, "") if piece.kind == "sign" else ""
     start, end = piece.span.start, piece.span.end
     if not right or (right == "MATCHES" and following.kind not in ("string", "variable", "word")):
         return None
     if right == "OR" and following.kind == before.kind == "string" and "PATH" not in s.expected:
-        hint = 'write IN ("a", "b") for either text, or one text'
-        return s.fault("GASL014", f"{piece} between two texts has no meaning in GASL", piece.span, hint)
+        hint = 'write IN ("a", "b") for either string, or one string'
+        return s.fault("GASL014", f"{piece} between two strings has no meaning in GASL", piece.span, hint)
     if piece.text == ":" and len(before.text) == 1 and before.span.end == start and s.text[end : end + 1].isalpha():
         hint = 'compare the field, as in entity_type = "PERSON"'
         return s.fault("GASL014", "a label after a colon is Cypher, not GASL", piece.span, hint)
     if right == "NOT" and "NOT" not in s.expected:
         return None
-    # Words need a blank on each side.
+    # Words need a space on each side.
     edit = Edit(piece.span, f" {right} " if right.isalpha() else right)
     tidy = re.compile(r"[ \t]*" + re.escape(piece.text) + r"[ \t]*").search(s.text, max(0, start - 1))
     good = swap(tidy.start(), tidy.end(), f" {right} ") if tidy else edit
@@ -69,30 +70,43 @@ def _like(s: InvalidStatement) -> Fault | None:
     if not core or re.search(r"[%_*?]", core):
         return s.fault("GASL014", message, span, "write MATCHES with a regular expression")
     edits = [Edit(span | value.span, right)]
-    operand = s.piece(-2)
-    if s.piece(-1).upper == "NOT" and operand.kind != "end" and s.failure.after == "NOT":
-        edits = [insert(operand.span.start, "NOT "), swap(operand.span.end, value.span.end, f" {right}")]
-        right = f"NOT {operand} {right}"
+    if s.piece(-1).upper == "NOT" and s.failure.after == "NOT":
+        operand = s.value_before(s.piece(-1).span.start)
+        if operand is None or _quantifier(s, operand):
+            return s.fault("GASL014", message, span, f"write NOT before the entire comparison, and {right}")
+        edits = [insert(operand.start, "NOT "), swap(operand.end, value.span.end, f" {right}")]
+        right = f"NOT {s.slice(operand)} {right}"
     return s.fault("GASL014", message, span, f"write {right}", edits)
+
+
+def _quantifier(s: InvalidStatement, value: Span) -> str:
+    """Return the quantifier (ANY, ALL or NONE) with which the value begins, or ""."""
+    word = s.after(value.start)
+    return word.upper if word.upper in ("ANY", "ALL", "NONE") and word.span.end < value.end else ""
 
 
 def _not_operator(s: InvalidStatement) -> Fault | None:
     """Explain ``name NOT CONTAINS "x"``, ``name NOT = "x"``, ``name NOT LIKE "%x%"``."""
-    negation, piece, operand = s.piece(-1), s.piece(), s.piece(-2)
-    if negation.upper != "NOT" or piece.upper in ("IN", "") or operand.kind not in ("word", "variable"):
+    negation, piece = s.piece(-1), s.piece()
+    if negation.upper != "NOT" or piece.upper in ("IN", "") or "IN" not in s.expected:
         return None
-    if "IN" not in s.expected:
+    operand = s.value_before(negation.span.start)
+    if operand is None:
         return None
-    edits = [insert(operand.span.start, "NOT "), swap(operand.span.end, negation.span.end, "")]
-    hint = f"write NOT {operand} {piece.upper} ..."
-    return s.fix("GASL014", "NOT must come before the whole comparison", negation.span, hint, edits)
+    message = "NOT must come before the entire comparison"
+    if quantifier := _quantifier(s, operand):
+        other = {"ANY": "NOT ALL", "ALL": "NONE", "NONE": "ALL"}[quantifier]
+        rest = s.slice(operand).split(None, 1)[1]
+        return s.fault("GASL014", message, negation.span, f"write {other} {rest} {piece.upper} ...")
+    edits = [insert(operand.start, "NOT "), swap(operand.end, negation.span.end, "")]
+    return s.fix("GASL014", message, negation.span, f"write NOT {s.slice(operand)} {piece.upper} ...", edits)
 
 
-_NULL_TEST = "use IS NULL for a missing value, IS NOT NULL for an existing one"
+_NULL_TEST = "use IS NULL for a missing value, IS NOT NULL for an existing value"
 _NULLS = ("NULL", "NONE", "NIL")
 _TAKEN = {
-    "IN": "a list", "STARTS_WITH": "a text", "ENDS_WITH": "a text", "CONTAINS": "a value", "MATCHES": "a pattern",
-    **dict.fromkeys(("<", "<=", ">", ">="), "a number or a text"),
+    "IN": "a list", "STARTS_WITH": "a string", "ENDS_WITH": "a string", "CONTAINS": "a value", "MATCHES": "a pattern",
+    **dict.fromkeys(("<", "<=", ">", ">="), "a number or a string"),
 }  # fmt: skip
 """Maps each operator to a description of the values that are allowed after it."""
 
@@ -110,9 +124,7 @@ def _null(s: InvalidStatement) -> Fault | None:
         return s.fault("GASL013", f"a comparison with {piece} is never true", span, f"write {test}", [Edit(span, test)])
     if piece.upper in ("NONE", "NIL") and s.is_in_list:
         edits = [Edit(piece.span, "null")]
-        return s.fix(
-            "GASL013", f"the missing value is null, not {piece}", piece.span, f"write null; {_NULL_TEST}", edits
-        )
+        return s.fix("GASL013", f"a missing value is null, not {piece}", piece.span, f"write null; {_NULL_TEST}", edits)
     if piece.upper in _NULLS and not s.is_in_list and operator.upper in _TAKEN:
         message = f"{operator.upper} needs {_TAKEN[operator.upper]}, not {piece}: the comparison is never true"
         supposed = Edit(piece.span, '("")' if operator.upper == "IN" else '""')
@@ -121,13 +133,15 @@ def _null(s: InvalidStatement) -> Fault | None:
 
 
 def _empty(s: InvalidStatement) -> Fault:
-    """Explain ``x IS EMPTY``, ``${x} IS NOT EMPTY``: true of a variable without items, ambiguous for a field."""
+    """Explain ``x IS EMPTY`` and ``${x} IS NOT EMPTY``. For a variable, this tests for items; for a field, it is ambiguous."""
     is_negated = s.piece(-1).upper == "NOT"
     operand, before = s.piece(-3 if is_negated else -2), s.piece(-4 if is_negated else -3)
     message, span = "EMPTY is not a value", s.piece().span
-    is_named = operand.kind == "variable" or operand.text.isidentifier()
+    is_named = (operand.kind == "variable" or operand.text.isidentifier()) and s.value_before(
+        operand.span.end
+    ) == operand.span
     if not is_named or s.is_about_items or before.upper in ("LEN", "ANY", "ALL", "NONE"):
-        return s.fault("GASL013", message, span, 'write IS NULL for a missing field, or = "" for an empty text')
+        return s.fault("GASL013", message, span, 'write IS NULL for a missing field, or = "" for an empty string')
     name = operand.text if operand.kind == "variable" else f"${{{operand}}}"
     right = f"LEN {name} {'>' if is_negated else '='} 0"
     return s.fault("GASL013", message, span, f"write {right}", [Edit(operand.span | span, right)])
@@ -146,7 +160,7 @@ def _is_value(s: InvalidStatement) -> Fault | None:
         return s.fix("GASL014", _ONLY_NULL, before.span, "write =", [Edit(before.span, "=")])
     span = s.piece(-2).span | before.span
     if piece.upper in ("TRUE", "FALSE"):
-        # In SQL, this test is also true if the value is missing.
+        # No edit is offered, because in SQL the test is also true if the value is missing.
         right = "FALSE" if piece.upper == "TRUE" else "TRUE"
         return s.fault("GASL014", _ONLY_NULL, span, f"write = {right}, and {_WITHOUT_VALUE}")
     edits = [Edit(span, "!=")]
@@ -184,34 +198,42 @@ def _no_operator(s: InvalidStatement) -> Fault | None:
 
 
 def _repeated_comparison(s: InvalidStatement) -> Fault | None:
-    """Explain ``a = "x" OR "y"``, ``a = "x" OR = "y"``: the field is given only once."""
-    field, operator, value, word, piece = (s.piece(offset) for offset in range(-4, 1))
-    if word.upper not in ("AND", "OR") or "PATH" not in s.expected or field.kind != "word" or piece.kind == "end":
-        return None
+    """Explain ``a = "x" OR "y"``, ``a + b > 1 AND < 5``: the left side is given only once."""
+    word, piece = s.piece(-1), s.piece()
     is_sign = piece.text in ("<", ">", "=", "<=", ">=", "==", "!=", "<>")
+    if word.upper not in ("AND", "OR") or "PATH" not in s.expected:
+        return None
     if piece.kind not in ("string", "number") and not is_sign:
         return None
-    quantifier = s.piece(-5).upper
+    value = s.value_before(word.span.start)
+    operator = s.before(value.start if value else 0)
+    left = s.value_before(operator.span.start)
+    if value is None or left is None or operator.upper not in COMPARING:
+        return None
     message = f"{word.upper} must be followed by a complete comparison"
     joining = [one.upper for one in (*s.pieces[: s.here - 1], *s.pieces[s.here :])]
-    is_mixed = quantifier == "NOT" or any(
+    is_mixed = s.before(left.start).upper == "NOT" or any(
         other in ("AND", "OR", "&&", "||", "!") and other != word.upper for other in joining
     )
-    is_quantified = quantifier in ("ANY", "ALL", "NONE")
+    written, is_quantified = s.slice(left), _quantifier(s, left) != ""
     is_equality = operator.text in ("=", "==") and word.upper == "OR" and not is_sign
-    if is_mixed and is_equality and not is_quantified:
+    last = s.before(word.span.start)
+    is_constant = last.span == value and last.kind in ("string", "number")
+    if is_constant and not is_sign and last.kind != piece.kind:
+        return None  # `ASSERT a > 3 AND "too few"`
+    if is_mixed and is_equality and is_constant and not is_quantified:
         # The text has two meanings: either the operands of OR belong together, or AND and NOT bind more tightly.
-        span, right = operator.span | piece.span, f"IN ({value}, {piece})"
-        hint = f"write {field} {right} if the two values belong together"
+        span, right = operator.span | piece.span, f"IN ({s.slice(value)}, {piece})"
+        hint = f"write {written} {right} if the two values belong together"
         return s.ambiguity("GASL014", message, span, hint, supposed=[[Edit(span, right)]])
     is_never = (operator.text in ("=", "==") and word.upper == "AND") or (
         operator.text in ("!=", "<>") and word.upper == "OR"
     )
     if is_mixed or is_quantified or (is_never and not is_sign):
-        hint = f"write {field} before each value, and group the comparisons with parentheses"
+        hint = f"write {written} before each value, and group the comparisons with parentheses"
         return s.fault("GASL014", message, piece.span, hint)
-    left = field.text if is_sign else f"{field} {operator}"
-    return s.fix("GASL014", message, piece.span, f"write {left} {piece}", [insert(piece.span.start, f"{left} ")])
+    again = written if is_sign else f"{written} {operator}"
+    return s.fix("GASL014", message, piece.span, f"write {again} {piece}", [insert(piece.span.start, f"{again} ")])
 
 
 def _comma(s: InvalidStatement) -> Fault | None:
@@ -225,59 +247,36 @@ def _comma(s: InvalidStatement) -> Fault | None:
     if not s.furthered_by(edits):
         return None
     message, hint = (
-        "conditions are joined with AND or OR, not with a comma",
+        "conditions must be joined with AND or OR, not with a comma",
         "write AND if both must hold, OR if one is enough",
     )
     return s.ambiguity("GASL014", message, piece.span, hint, supposed=[edits])
 
 
-_LENGTHS = ("LEN", "LENGTH", "SIZE", "COUNT", "CARDINALITY")
-_MEASURED = re.compile(r"[ \t]*\(?[ \t]*(?:\$?\{?[ \t]*([A-Za-z_][\w.]*)[ \t]*\}?)[ \t]*\)?")
-
-
-def _length(s: InvalidStatement) -> Fault | None:
-    """Explain ``LEN x``, ``LEN(x)``, ``COUNT(${x})``, ``x.length``."""
-    offset = next((offset for offset in (0, -1, -2) if s.piece(offset).upper in _LENGTHS), None)
-    before = "" if offset is None else s.piece(offset - 1).upper
-    if offset is None or before not in ("", "ASSERT", "IF", "AND", "OR", "NOT", "(", "WHERE", "VIA"):
-        return None
-    span = s.piece(offset).span
-    rest = _MEASURED.match(s.text, span.end)
-    if not rest:
-        return None
-    if s.is_about_items:
-        hint = "LEN takes a variable, in ASSERT and BRANCH; use MATCHES to test the length of a text"
-        message, span = "the field of an item has no length", Span(span.start, rest.end())
-        return s.fault("GASL014", message, span, hint) if "VARIABLE" in s.expected else None
-    if rest[1].upper in ("BETWEEN", "IN", "IS", "NOT", "CONTAINS", "MATCHES"):
-        return None
-    span = Span(span.start, len(s.text[: rest.end()].rstrip()))
-    right = f"LEN ${{{rest[1]}}}"
-    message = f"the length of a variable is written {right}"
-    return s.fix("GASL014", message, span, f"write {right}", [Edit(span, right)])
-
-
 def _value_first(s: InvalidStatement) -> Fault | None:
-    """Explain ``"PERSON" = entity_type``: the value is on the left."""
+    """Explain ``"PERSON" = entity_type``: the string is on the left."""
     value, operator, field = s.piece(), s.piece(1), s.piece(2)
-    if value.kind not in ("string", "number") or "PATH" not in s.expected or field.kind not in ("word", "variable"):
+    if value.kind not in ("string", "number") or "PATH" not in s.expected:
         return None
     if operator.upper in ("IN", "NOT"):
         return _inside(s, value, operator)
-    if field.kind != "word" or operator.text not in _TURNED:
+    if field.kind != "word" or operator.text not in _TURNED or value.kind != "string":
+        return None
+    if s.value_after(field.span.start) != field.span:
         return None
     right, span = f"{field} {_TURNED[operator.text]} {value}", value.span | field.span
     return s.fix("GASL014", _FIELD_FIRST, span, f"write {right}", [Edit(span, right)])
 
 
 def _inside(s: InvalidStatement, value: Piece, operator: Piece) -> Fault | None:
-    """Explain ``"Off" IN club``, ``"Off" NOT IN club``: in Python, this tests whether a field contains a value."""
+    """Explain ``"Off" IN club``, ``"Off" NOT IN club``. In Python, these test whether a field contains a value."""
     is_negated = operator.upper == "NOT"
-    field = s.piece(3 if is_negated else 2)
-    if (is_negated and s.piece(2).upper != "IN") or field.kind not in ("word", "variable"):
+    word = s.piece(2) if is_negated else operator
+    whole = s.value_after(word.span.end)
+    if word.upper != "IN" or whole is None or s.after(whole.start).kind == "string":
         return None
-    right, span = f"{'NOT ' * is_negated}{field} CONTAINS {value}", value.span | field.span
-    edits = [Edit(span, right)] if field.kind == "word" and s.is_about_items else []
+    right, span = f"{'NOT ' * is_negated}{s.slice(whole)} CONTAINS {value}", value.span | whole
+    edits = [Edit(span, right)] if s.is_about_items and "${" not in s.slice(whole) else []
     return s.fault("GASL014", _FIELD_FIRST, span, f"write {right}", edits)
 
 
@@ -290,61 +289,73 @@ def _between(s: InvalidStatement) -> Fault | None:
     if piece.upper != "BETWEEN":
         return None
     is_negated = before.upper == "NOT" and s.failure.after == "NOT"
-    operand = s.piece(-2) if is_negated else before
-    if operand.kind not in ("word", "variable") or not (is_negated or "TEXTUAL" in s.expected):
+    span = s.value_before((before if is_negated else piece).span.start)
+    if span is None or not (is_negated or "TEXTUAL" in s.expected):
         return None
-    place = -3 if is_negated else -2
-    quantifier = s.piece(place) if s.piece(place).upper in ("ANY", "ALL", "NONE", "LEN") else None
-    start = quantifier.span.start if quantifier else operand.span.start
-    left = s.text[start : operand.span.end]
-    is_after_not = s.piece(place - 1 if quantifier else place).upper == "NOT"
+    left, quantifier = s.slice(span), _quantifier(s, span)
+    is_after_not = s.before(span.start).upper == "NOT"
     end, bounds = _bounds(s)
     message = "BETWEEN is SQL, not GASL"
-    if quantifier and quantifier.upper in ("ANY", "NONE"):
+    if quantifier in ("ANY", "NONE"):
         # One node could be above the lower bound and another node below the upper one.
-        hint = f"GASL has no comparison of {quantifier.upper} with a range"
+        hint = f"GASL has no comparison of {quantifier} with a range"
         return s.fault("GASL014", message, piece.span, hint)
     if bounds is None:
         return s.fault("GASL014", message, piece.span, f"write {left} >= ... AND {left} <= ...")
     right = f"{left} >= {bounds[0]} AND {left} <= {bounds[1]}"
     right = f"NOT ({right})" if is_negated else f"({right})" if is_after_not else right
-    return s.fault("GASL014", message, piece.span, f"write {right}", [swap(start, end, right)])
+    return s.fault("GASL014", message, piece.span, f"write {right}", [swap(span.start, end, right)])
 
 
 def _bounds(s: InvalidStatement) -> tuple[int, tuple[str, str] | None]:
-    """Return the offset where the range after BETWEEN ends, and its two bounds; None for the bounds if one is not a value."""
-    is_bracketed = s.piece(1).text in ("(", "[")
-    low, word, high, close = (s.piece(offset + is_bracketed) for offset in (1, 2, 3, 4))
-    if word.upper not in ("AND", ",", "TO", "&&") or low.kind not in VALUES or high.kind not in VALUES:
+    """Return the two bounds after BETWEEN, and the offset where the range ends. A bound is None if it is not a value."""
+    start = s.piece().span.end
+    low = s.value_after(start)
+    is_bracketed = low is None and s.piece(1).text in ("(", "[")
+    low = s.value_after(s.piece(1).span.end) if is_bracketed else low
+    word = s.after(low.end if low else len(s.text))
+    high = s.value_after(word.span.end)
+    if low is None or high is None or word.upper not in ("AND", ",", "TO", "&&"):
         return 0, None
+    end, bounds = high.end, (s.slice(low), s.slice(high))
     if not is_bracketed:
-        return high.span.end, (low.text, high.text)
-    return (close.span.end, (low.text, high.text)) if close.text in (")", "]") else (0, None)
+        return end, bounds
+    close = s.after(end)
+    return (close.span.end, bounds) if close.text in (")", "]") else (0, None)
+
+
+_ORDER = frozenset({"<", "<=", ">", ">="})
 
 
 def _chained(s: InvalidStatement) -> Fault | None:
-    """Explain ``1 <= degree <= 3``."""
-    low, one, field, other, high = (s.piece(offset) for offset in range(5))
-    if "PATH" not in s.expected or field.kind != "word" or low.kind not in VALUES or high.kind not in VALUES:
+    """Explain ``1 <= degree <= 3``, ``a < b < c``."""
+    other = s.piece()
+    middle = s.value_before(other.span.start) if other.text in (*_ORDER, "=", "==", "!=", "<>") else None
+    one = s.before(middle.start) if middle else other
+    low = s.value_before(one.span.start) if middle and one.text in (*_ORDER, "=", "==", "!=", "<>") else None
+    high = s.value_after(other.span.end)
+    if middle is None or low is None or high is None:
         return None
-    if not {one.text, other.text} <= {"<", "<=", ">", ">="}:
-        return None
-    span, message = low.span | high.span, "a comparison has two sides, with the field on the left"
-    if one.text[0] != other.text[0]:
+    span, message, inner = low | high, "comparisons cannot be chained", s.slice(middle)
+    right = f"{s.slice(low)} {one} {inner} AND {inner} {other} {s.slice(high)}"
+    if one.text[0] != other.text[0] or one.text not in _ORDER or _quantifier(s, low):
         return s.fault("GASL014", message, span, "write two comparisons with AND")
-    right = f"{field} {_TURNED[one.text]} {low} AND {field} {other} {high}"
-    right = f"({right})" if s.piece(-1).upper == "NOT" else right
-    return s.fix("GASL014", message, span, f"write {right}", [Edit(span, right)])
+    is_after_not = s.before(low.start).upper == "NOT"
+    edits = [insert(other.span.start, f"AND {inner} ")]
+    if is_after_not:
+        right = f"({right})"
+        edits = [Edit(span, right)]
+    return s.fix("GASL014", message, span, f"write {right}", edits)
 
 
 _IS_NOT_NULL = "write IS NOT NULL"
-_EXISTENCE = "the existence of a field is tested with IS NOT NULL"
+_EXISTENCE = "test the existence of a field with IS NOT NULL"
 
 _MISSING: tuple[Explainer, ...] = (
     Correction(
         "GASL013",
         "| NONE/NIL/MISSING/UNDEFINED",
-        "the missing value is NULL, not {0}",
+        "a missing value is NULL, not {0}",
         "write NULL",
         "NULL",
         allowed="NULL",
@@ -354,19 +365,9 @@ _MISSING: tuple[Explainer, ...] = (
     Correction("GASL013", "EXISTS | ( any )", _EXISTENCE, _IS_NOT_NULL, "{2} IS NOT NULL", blamed=(0, 0)),
 )
 
-_FUNCTION = Correction(
-    "GASL014",
-    "any | (",
-    "a condition cannot call a function: {0}( )",
-    "compare the field itself; MATCHES can ignore case with (?i)",
-    blamed=(0, 1),
-    allowed="TEXTUAL",
-    after=("PATH",),
-)
-
 RANGES: tuple[Explainer, ...] = (_between, _chained)
 
 FOREIGN: tuple[Explainer, ...] = (
-    _length, _value_first, _repeated_comparison, _comma, _null, *_MISSING, _FUNCTION, _not_operator, _like, _is_value,
+    _value_first, _repeated_comparison, _comma, _null, *_MISSING, _not_operator, _like, _is_value,
     _operator_word, _no_operator, _sign,
 )  # fmt: skip

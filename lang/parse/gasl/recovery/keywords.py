@@ -7,17 +7,19 @@ from ....diagnostic import Edit, nearest
 from ....source import Span
 from ...repairs import Fault, fault, shortened
 from ..engine import keywords
-from .attempt import Correction, Explainer, InvalidStatement, Piece, insert, swap
+from .attempt import VALUES, Correction, Explainer, InvalidStatement, Piece, insert, swap
 
 _CHOICES = {
-    "KIND": ("nodes", "edges"), "_PATHS": ("paths",), "TYPE": ("LIST", "DICT", "COUNTER"), "MODE": ("MERGE", "REPLACE"),
+    "KIND": ("nodes", "edges"), "WAYS": ("paths", "cycles"), "_PATTERNS": ("patterns",),
+    "TYPE": ("LIST", "DICT", "COUNTER"), "MODE": ("MERGE", "REPLACE"),
     "STATUS": ("EMPTY", "ERROR", "PARTIAL", "SCHEMA_MISMATCH"), "COLUMN_TYPE": ("TEXT", "INT", "FLOAT", "BOOL", "LIST"),
-    "FUNCTION": ("count", "sum", "mean", "min", "max", "median"), "DIRECTED": ("DESC", "ASC"),
+    "FUNCTION": ("count", "sum", "mean", "min", "max", "median", "stdev", "percentile", "collect"),
+    "DIRECTED": ("DESC", "ASC"),
     "COMPASS": ("out", "in", "both"), "SET_OPERATION": ("UNION", "INTERSECT", "EXCEPT"),
     "TEXTUAL": ("CONTAINS", "STARTS_WITH", "ENDS_WITH", "MATCHES"), "GRAPH": ("graph",),
 }  # fmt: skip
 _DESCRIBED = {
-    "IDENTIFIER": "a name", "PATH": "a field or key", "STRING": "a quoted text", "INT": "a whole number",
+    "IDENTIFIER": "a name", "PATH": "a field or key", "STRING": "a quoted string", "INT": "a whole number",
     "NUMBER": "a number", "VARIABLE": "${a variable}", "EQUALS": "=", "COMPARISON": "another comparison",
     "_COMMA": "a comma", "LPAR": "(", "_LPAR": "(", "RPAR": ")", "LSQB": "[", "_LSQB": "[", "RSQB": "]",
 }  # fmt: skip
@@ -28,9 +30,9 @@ _SYNONYMS = {
     "INT": "COUNTER", "COUNT": "COUNTER", "STRING": "TEXT", "STR": "TEXT", "VARCHAR": "TEXT", "DOUBLE": "FLOAT",
     "REAL": "FLOAT", "BOOLEAN": "BOOL", "AVG": "mean", "AVERAGE": "mean", "TOTAL": "sum", "MINIMUM": "min",
     "MAXIMUM": "max", "FAILURE": "ERROR", "FAIL": "ERROR", "FAILED": "ERROR", "NULL": "EMPTY", "NONE": "EMPTY",
-    "OUTGOING": "out", "OUTBOUND": "out", "INCOMING": "in", "INBOUND": "in", "ANY": "both", "UNDIRECTED": "both",
+    "OUTGOING": "out", "OUTBOUND": "out", "INCOMING": "in", "INBOUND": "in", "ANY": "both", "UNDIRECTED": "both", "INOUT": "both",
     "OVERWRITE": "REPLACE", "SET": "REPLACE LIST",
-    "VERTICES": "nodes", "VERTEX": "nodes",
+    "VERTICES": "nodes", "VERTEX": "nodes", "LOOPS": "cycles", "LOOP": "cycles",
     "NODE": "nodes", "ENTITIES": "nodes", "RELATIONSHIPS": "edges", "RELATIONS": "edges", "EDGE": "edges",
     "LINKS": "edges", "PATH": "paths", "ROUTES": "paths", "INTO": "AS", "RETURN": "AS", "->": "AS", "=>": "AS",
     "TOP": "LIMIT", "MAX_LENGTH": "MAXLEN", "MAX_DEPTH": "MAXLEN DEPTH", "HOPS": "DEPTH RADIUS", "IMPORT": "WITH",
@@ -41,7 +43,7 @@ _SYNONYMS = {
     "BY": "USING ON", "AND": "TO WITH", "TO": "WITH", "LABELS": "INTO",
     "VERTEXES": "nodes", "FOR": "THEN", "ARROW": "AS", ",": "TO WITH", "DEPTH": "RADIUS", "RADIUS": "DEPTH",
 }  # fmt: skip
-"""Maps words that models write by mistake to keywords. If several keywords are listed, the one allowed at the place is used."""
+"""Maps words that models write by mistake to keywords. If several keywords are listed, the keyword allowed at the place is used."""
 
 _PHRASES = {
     ("GROUP", "BY"): "BY", ("SORT", "BY"): "ORDER BY", ("SORTED", "BY"): "ORDER BY", ("ORDERED", "BY"): "ORDER BY",
@@ -51,13 +53,13 @@ _PHRASES = {
 }  # fmt: skip
 _ONCE = frozenset({"DISTINCT", "UNIQUE"})
 _FILLERS = frozenset({"ALL", "THE", "AN", "EVERY", "ANY", ":", "THEN", "OF", "VARIABLE", "KEY", "STATE"})
-"""Words without a meaning in GASL. ``a`` is not included, because it is a common name."""
+"""Filler words without a meaning in GASL. ``a`` is not included, because it is a common name."""
 _TARGET_FILLERS = _FILLERS | _ONCE | {"A"}
-"""Words without a meaning before nodes and edges: names are not allowed there, and each item is found only once anyway."""
+"""Filler words before nodes and edges, where names are not allowed and DISTINCT has no effect."""
 
 
 def _options(s: InvalidStatement) -> list[str]:
-    """Return the keywords that are allowed at the place, as written."""
+    """Return the keywords that are allowed where parsing stopped, as they appear in programs."""
     words: list[str] = []
     for name in s.expected:
         if name in _CHOICES:
@@ -68,11 +70,14 @@ def _options(s: InvalidStatement) -> list[str]:
 
 
 def expectation(s: InvalidStatement) -> str:
-    """Return a description of the text that is allowed at the place, with at most eight keywords."""
+    """Return a description of the text that is allowed where parsing stopped. It names at most eight keywords."""
     if "FIND" in s.expected:
         return "a command"
     described = [_DESCRIBED[name] for name in sorted(s.expected) if name in _DESCRIBED]
-    options = [word for word in _options(s) if word not in ("END", "CATCH", "FINALLY")]
+    unfit: tuple[str, ...] = ("END", "CATCH", "FINALLY")
+    if s.command == "FIND" and any(piece.upper == "CYCLES" for piece in s.pieces[:3]):
+        unfit += ("FROM", "SHORTEST", "DIRECTION")
+    options = [word for word in _options(s) if word not in unfit]
     parts = [*options[:8], *described[: max(2, 8 - len(options))]]
     if s.expected & {"$END", "_NEWLINE"}:
         parts.append("the end of the line")
@@ -80,7 +85,7 @@ def expectation(s: InvalidStatement) -> str:
 
 
 def _odd_character(s: InvalidStatement) -> Fault | None:
-    """Explain a look-alike letter, an invisible character, a full-width sign."""
+    """Explain a look-alike letter, an invisible character or a full-width character."""
     if not s.text[s.at : s.at + 1].isascii() and _is_invisible(s.text[s.at]):
         return _invisible(s, s.at)
     start = s.at
@@ -130,12 +135,15 @@ def _plain(letter: str) -> str:
     return _LOOKALIKES.get(letter) or unicodedata.normalize("NFKC", letter)
 
 
+_TARGETS = ("nodes", "edges", "paths", "patterns", "cycles")
+
+
 def _target(s: InvalidStatement) -> Fault | None:
     """Explain ``FIND WHERE``, ``FIND node``, ``FIND PERSON``: the target of the search is missing."""
     if "KIND" not in s.expected:
         return None
     piece, following = s.piece(), s.piece(1)
-    message, hint = "FIND does not say what to find", "write nodes, edges or paths after FIND"
+    message, hint = "FIND does not say what to find", "write nodes, edges, paths, patterns or cycles after FIND"
     if piece.kind == "end":
         return fault("GASL011", message, s.at - 1, s.at, hint, s.form)
     word, start = piece.upper, piece.span.start
@@ -144,9 +152,9 @@ def _target(s: InvalidStatement) -> Fault | None:
     if word == "SHORTEST" and following.upper in ("PATHS", "PATH"):
         edits = [Edit(piece.span | following.span, "paths SHORTEST")]
         return s.fix("GASL016", "SHORTEST must come after paths", piece.span, "write FIND paths SHORTEST", edits)
-    kind = _SYNONYMS.get(word) or nearest(piece.text, ("nodes", "edges", "paths"))
-    if kind in ("nodes", "edges", "paths"):
-        message = f"FIND needs nodes, edges or paths, not {piece}"
+    kind = _SYNONYMS.get(word) or nearest(piece.text, _TARGETS)
+    if kind in _TARGETS:
+        message = f"FIND needs {', '.join(_TARGETS[:-1])} or {_TARGETS[-1]}, not {piece}"
         return s.fault("GASL011", message, piece.span, f"write {kind}", [Edit(piece.span, kind)])
     if word in ("WHERE", "AS", "LIMIT", "ORDER"):
         return s.ambiguity("GASL011", message, piece.span, hint, supposed=[[insert(start, "nodes ")]])
@@ -164,7 +172,7 @@ def _phrase(s: InvalidStatement) -> Fault | None:
     return s.fix("GASL009", message, span, f"write {right}", [Edit(span, right)])
 
 
-def _misspelt(s: InvalidStatement) -> Fault | None:
+def misspelt(s: InvalidStatement) -> Fault | None:
     """Explain ``WHRE``, ``LIMT``, ``AS ARRAY``."""
     piece = s.piece()
     if piece.kind not in ("word", "sign"):
@@ -186,7 +194,7 @@ def _misspelt(s: InvalidStatement) -> Fault | None:
 
 
 def _put(s: InvalidStatement, piece: Piece, right: str) -> Edit:
-    """Return the edit that replaces the piece with ``right``; a sign that touches its neighbours gets blanks around it."""
+    """Return the edit that replaces the piece with ``right``. If the piece is a symbol that touches its neighbours, spaces are added."""
     if piece.kind == "word" or not right.isalpha():
         return Edit(piece.span, right)
     start, following = len(s.text[: piece.span.start].rstrip()), s.piece(1)
@@ -194,7 +202,10 @@ def _put(s: InvalidStatement, piece: Piece, right: str) -> Edit:
 
 
 def _is_connecting(piece: Piece) -> bool:
-    """Return whether the piece is a keyword in capitals, of GASL or of another language, and therefore not a name."""
+    """Return whether the piece is a keyword in capitals, and therefore not a name.
+
+    The keyword may be from GASL or from another language.
+    """
     connecting = piece.upper in keywords() or piece.upper in _SYNONYMS or piece.upper in ("OR", "OF", "BETWEEN")
     return piece.kind == "word" and piece.text.isupper() and len(piece.text) > 1 and connecting
 
@@ -203,16 +214,28 @@ _INSERTED = ("_AS", "_WITH", "_USING", "_BY", "WHERE", "_TO", "_THEN", "_IF", "_
              "_EXISTS", "_PLAN", "EQUALS", "LIMIT", "_WITH_DESCRIPTION", "ON", "RETURNING", "_COMMA", "_AND")  # fmt: skip
 
 
+_CONNECTING = frozenset({"AND", "OR", "DESC", "ASC", "HAVING"})
+"""Words that may follow a value without AS or a comma between them."""
+_LISTING = frozenset({"SELECT", "COUNT", "AGGREGATE", "RANK", "JOIN"})
+"""The commands that list values. Between two adjacent values in them, a comma is probably missing, not AS."""
+
+
 def _left_out(s: InvalidStatement) -> Fault | None:
-    """Explain a word that is missing before the piece at the place, if the statement is valid with that word."""
+    """Explain that a word is missing before the piece where parsing stopped. The word is one that makes the statement valid."""
     piece = s.piece()
     for name in _INSERTED if piece.kind != "end" else ():
         if name not in s.expected or (name == "_BY" and "_AS" in s.expected):
             continue
+        if name == "EQUALS" and piece.kind not in VALUES:
+            continue  # an unquoted string, or an operator of another language
+        if name in ("_AS", "_COMMA") and piece.upper in _CONNECTING:
+            continue
+        if name == "_AS" and "_COMMA" in s.expected and s.command in _LISTING and s.mended_by([_comma_before(s)]):
+            continue  # `FIELDS name age AS rows`: more likely two fields than a field with a name
         if (name == "_COMMA" and piece.upper in _SYNONYMS) or piece.upper in ("MINUS", "PLUS", "LESS"):
             continue
-        word = _spelling(name)
-        edits = [insert(s.failure.behind, ",") if word == "," else insert(piece.span.start, f"{word} ")]
+        word = _written(name)
+        edits = [_comma_before(s) if word == "," else insert(piece.span.start, f"{word} ")]
         if s.mended_by(edits):
             if name == "_AND":
                 message, hint = f"AND or OR is missing before {shortened(piece.text)}", "write AND or OR"
@@ -222,13 +245,17 @@ def _left_out(s: InvalidStatement) -> Fault | None:
     return None
 
 
-def _spelling(name: str) -> str:
+def _comma_before(s: InvalidStatement) -> Edit:
+    return insert(s.failure.behind, ",")
+
+
+def _written(name: str) -> str:
     """Return the text of the token ``name``."""
     return {"EQUALS": "=", "_COMMA": ","}.get(name, name.lstrip("_"))
 
 
 def _order_by(s: InvalidStatement) -> Fault | None:
-    """Explain ``RANK papers ORDER BY citations``: SQL's two words in place of the command's keyword."""
+    """Explain ``RANK papers ORDER BY citations``. The command has the keyword BY where SQL has ORDER BY."""
     piece, following = s.piece(), s.piece(1)
     if piece.upper not in ("ORDER", "SORT", "SORTED", "ORDERED") or following.upper != "BY" or "_BY" not in s.expected:
         return None
@@ -237,16 +264,17 @@ def _order_by(s: InvalidStatement) -> Fault | None:
 
 
 def _missing(s: InvalidStatement) -> Fault | None:
-    """Explain that the only keyword allowed at the place is missing, or that the statement is incomplete."""
+    """Explain that the only keyword allowed where parsing stopped is missing, or that the statement is incomplete."""
     piece = s.piece()
     if piece.kind == "end":
         return _missing_at_end(s)
-    names = [name for name in _INSERTED if name in s.expected and name != "_COMMA"]
-    if len(names) != 1 or s.expected & {"IDENTIFIER", "PATH", "STRING", "$END"}:
+    names = [name for name in _INSERTED if name in s.expected and name not in ("_COMMA", "_AND")]
+    is_connected = names == ["_AS"] and piece.upper in _CONNECTING
+    if len(names) != 1 or is_connected or s.expected & {"IDENTIFIER", "PATH", "STRING", "$END"}:
         return None
-    word = _spelling(names[0])
+    word = _written(names[0])
     message = f"{word} is missing before {shortened(piece.text)}"
-    # A word such as AND or FROM was written instead of the right word. Its meaning is unclear, so no edit is offered.
+    # A word such as AND or FROM was written instead of the correct word. Its meaning is unclear, so no edit is offered.
     edits = [] if _is_connecting(piece) else [insert(piece.span.start, f"{word} ")]
     return s.fault("GASL006", message, piece.span, s.form or f"write {word}", edits)
 
@@ -256,7 +284,7 @@ _ENDINGS = {
     "_WITH": ("WITH and a name", "add WITH and a name, for example WITH authors"),
     "_USING": ('USING "..."', 'add the instruction: USING "instruction" AS name'),
 }
-"""Maps each keyword that introduces the end of a command to a description of the missing text, and a hint."""
+"""Maps each keyword with which the last part of a command begins to a description of the missing part, and a hint."""
 
 
 def _missing_at_end(s: InvalidStatement) -> Fault | None:
@@ -277,13 +305,29 @@ def _missing_at_end(s: InvalidStatement) -> Fault | None:
 
 
 def _distinct(s: InvalidStatement) -> Fault | None:
-    """Explain ``SELECT DISTINCT people FIELDS city``: an edit that removed the word would change the meaning."""
+    """Explain ``SELECT people FIELDS DISTINCT city``, ``count(DISTINCT city)`` without brackets, ``COUNT DISTINCT people``."""
     is_read = s.piece(-1).upper in _ONCE and s.failure.after in ("IDENTIFIER", "PATH")
-    piece = s.piece(-1 if is_read else 0)
+    offset = -1 if is_read else 0
+    piece, before, following = s.piece(offset), s.piece(offset - 1), s.piece(offset + 1)
     if piece.upper not in _ONCE:
         return None
-    hint = "COUNT rows BY field AS name lists each value of the field once"
-    return s.fault("GASL014", f"{piece} is SQL, not GASL", piece.span, hint)
+    message, span = f"{piece} is in the wrong place", piece.span
+    if s.command == "SELECT":
+        head = next(one for one in s.pieces if one.upper == "SELECT")
+        right = [insert(head.span.end, " DISTINCT"), s.removal(offset)]
+        same = [Edit(span, "DISTINCT")] if before.upper == "SELECT" else []
+        if same and s.mended_by(same):
+            return s.fault("GASL009", f"{piece} is written DISTINCT in GASL", span, "write DISTINCT", same)
+        return s.fault("GASL016", message, span, "write SELECT DISTINCT name FIELDS field AS values", right)
+    if s.command == "FIND" and before.upper == "FIND":
+        return s.fault(
+            "GASL008", f"unexpected {piece}", span, "remove it: a search finds each item once", [s.removal(offset)]
+        )
+    if s.command == "AGGREGATE" and s.failure.after == "FUNCTION" and following.kind == "word":
+        call = [swap(s.failure.behind, following.span.end, f"(DISTINCT {following})")]
+        return s.fault("GASL003", "the field of a function must be in ( )", span, f"write (DISTINCT {following})", call)
+    hint = "COUNT rows BY field AS name lists each value once; AGGREGATE rows COMPUTE count(DISTINCT field) AS n AS name counts them"
+    return s.fault("GASL014", f"{s.command or 'this command'} does not accept {piece}", span, hint)
 
 
 def _filler(s: InvalidStatement) -> Fault | None:
@@ -295,9 +339,9 @@ def _filler(s: InvalidStatement) -> Fault | None:
 
 
 def _filled_name(s: InvalidStatement) -> Fault | None:
-    """Explain ``COUNT the authors AS n``: the filler was read as the name."""
+    """Explain ``COUNT the authors AS n``. The parser has read the filler word ``the`` as the name of the variable."""
     before, piece = s.piece(-1), s.piece()
-    if "TEXTUAL" in s.expected:
+    if "TEXTUAL" in s.expected and before.upper != "THE":
         return None  # a field may have this name
     if before.upper not in _FILLERS or piece.kind == "end" or s.failure.after not in ("IDENTIFIER", "PATH"):
         return None
@@ -331,7 +375,7 @@ _EXCEPT_FROM = Correction(
     commands=("EXCEPT",),
 )
 
-WORDS: tuple[Explainer, ...] = (_order_by, _target, _phrase, _EXCEPT_FROM, _misspelt, _filler, _missing)
+WORDS: tuple[Explainer, ...] = (_order_by, _target, _phrase, _EXCEPT_FROM, misspelt, _filler, _missing)
 
 FIRST: tuple[Explainer, ...] = (_odd_character, _distinct, _between_ends, _filled_name)
 """Explainers that run before all others except ``DOUBTS``."""

@@ -5,8 +5,8 @@ import re
 from ....diagnostic import Edit
 from ....source import Span
 from ...repairs import Fault, shortened
-from .ambiguous import NO_FIELDS, is_date, why_no_text
-from .attempt import Edits, Explainer, InvalidStatement, insert, swap
+from .ambiguous import is_date, why_no_text
+from .attempt import Edits, Explainer, InvalidStatement, Piece, insert, swap
 
 _DOUBLE = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\uff02"
 _SINGLE = "\u2018\u2019\u201a\u201b\u2032\uff07\u0060\u00b4"
@@ -54,7 +54,7 @@ def _triple(s: InvalidStatement) -> Fault | None:
     if not found or not found.start() <= s.at <= found.end():
         return None
     mark, span = found["mark"], Span(*found.span())
-    message, hint = "a string has one quote on each side, not three", f"write {mark}"
+    message, hint = "a string cannot have triple quotes", f"write {mark}"
     return s.fix("GASL019", message, span, hint, [Edit(span, mark + found["text"] + mark)])
 
 
@@ -63,6 +63,8 @@ def _inner_quotes(s: InvalidStatement) -> Fault | None:
     before = s.piece(-1)
     if before.kind != "string" or s.failure.after != "STRING":
         return None
+    if s.piece(1).kind == "string" and s.piece().upper in (",", "|", "||", "OR", "AND"):
+        return None  # two strings
     mark, start = before.text[0], before.span.start
     ends = [m.start() for m in re.finditer(rf"{mark}(?=[ \t]*(?:\Z|[,)\];]|[A-Za-z]))", s.text) if m.start() >= s.at]
     if s.text.startswith(mark, before.span.end):
@@ -77,7 +79,7 @@ def _inner_quotes(s: InvalidStatement) -> Fault | None:
     at = escaped[0][0].span.start
     message, span = f"an unescaped {mark} ends the string here", Span(at, at + 1)
     hint = f"write \\{mark} inside the string"
-    # Perhaps the closing quote is missing, and no inner quote needs an escape.
+    # The closing quote may be missing; then no inner quote needs an escape.
     ended = [[insert(m.start(), mark)] for m in _ENDING.finditer(s.text, start + 1, before.span.end)]
     if s.readings(*escaped, *ended[:6]) > 1:
         return s.ambiguity(
@@ -103,19 +105,19 @@ def _unclosed_string(s: InvalidStatement) -> Fault | None:
         [swap(m.start(), m.start() + 1, mark)] for m in re.finditer(other, s.text[: s.at + 500]) if m.start() > s.at
     ]
     places = [edits for edits in swapped if s.mended_by(edits)][:1] or [*as_first, *candidates]
-    message, span, hint = "this string is not closed", Span(s.at, s.at + 1), f"write {mark} at its end"
+    message, span, hint = "this string is not closed", Span(s.at, s.at + 1), f"write {mark} at the end of the string"
     if s.readings(*places) > 1:
         several = "it could end in several places, each with a different meaning"
         return s.ambiguity("GASL002", message, span, hint, several, supposed=places)
     return s.fault("GASL002", message, span, hint, *places)
 
 
-def _bare_text(s: InvalidStatement) -> Fault | None:
+def bare_text(s: InvalidStatement) -> Fault | None:
     """Explain ``= Jean Valjean``, ``USING find them all``: text without quotes."""
     piece = s.piece()
     wants_text = "STRING" in s.expected
     runs_on = s.failure.after in ("NUMBER", "INT") and s.at == s.failure.behind
-    if piece.kind in ("string", "end") or not (wants_text or runs_on):
+    if piece.kind in ("string", "end") or not (wants_text or runs_on) or ("PATH" in s.expected and not runs_on):
         return None
     start = piece.span.start
     if runs_on and not wants_text:
@@ -130,7 +132,7 @@ def _bare_text(s: InvalidStatement) -> Fault | None:
         if s.mended_by(opened):
             message, hint = (
                 f"this {mark[0]} closes a string that has no opening quote",
-                f"write {mark[0]} where it begins",
+                f"write {mark[0]} where the string begins",
             )
             return s.fault("GASL002", message, Span(*mark.span()), hint, opened)
     touching = re.compile(r"[^\s,)\]]+").match(s.text, start)
@@ -153,22 +155,27 @@ def _bare_text(s: InvalidStatement) -> Fault | None:
         if doubt := why_no_text(text, operator.upper(), left):
             # With quotes the comparison would be valid, but its value would be unintended.
             return s.fault("GASL012" if text[:1].isdigit() else "GASL007", doubt[0], span, doubt[1])
+        if re.search(r"'[^']*'", text):
+            return None  # a string in quotes, and a word before or after it
         is_arithmetic = re.search(r"(?:\w|\))[ \t]*[-+*/%][ \t]*(?:\w|\()", text) is not None
         if s.command != "SET" and not is_date(text) and (len(text.split()) == 1 or is_arithmetic):
             return _bare_name(s, choice)
     variable = f", or ${{{text}}} for the variable" if "VARIABLE" in s.expected and text.isidentifier() else ""
     return s.fault(
-        "GASL007", f"a text needs quotes: {shortened(text)}", span, f'write "{shortened(text)}"{variable}', choice
+        "GASL007", f"a string needs quotes: {shortened(text)}", span, f'write "{shortened(text)}"{variable}', choice
     )
 
 
 def _bare_name(s: InvalidStatement, quoted: Edits) -> Fault:
-    """Return the fault of ``country = owner``. ``owner`` may be a text, a variable or another field, so no edit is offered."""
+    """Return the fault of a comparison such as ``country = owner``.
+
+    Here ``owner`` may be a string, a variable or another field, so no edit is offered.
+    """
     span = quoted[0].span
     text = s.text[span.start : span.end].strip("`")
     variable = f", ${{{text}}} for a variable" if text.isidentifier() else ""
     hint = f'write "{shortened(text)}" for a text{variable}'
-    return s.ambiguity("GASL007", f"{shortened(text)} has no quotes", span, hint, NO_FIELDS, supposed=[quoted])
+    return s.ambiguity("GASL007", f"{shortened(text)} has no quotes", span, hint, supposed=[quoted])
 
 
 def _bare_items(s: InvalidStatement) -> Fault | None:
@@ -195,15 +202,18 @@ def _bare_items(s: InvalidStatement) -> Fault | None:
     texts = [edit.text[1:-1] for edit in edits]
     names = [text for text in texts if len(text.split()) == 1 and not is_date(text)]
     if names and s.list_head == "IN":
-        hint = f'write each text in quotes, as in "{shortened(names[0])}"'
+        hint = f'write each string in quotes, as in "{shortened(names[0])}"'
         message = f"{shortened(names[0])} has no quotes"
-        return s.ambiguity("GASL007", message, edits[0].span, hint, NO_FIELDS, supposed=[edits])
-    message = f"a text needs quotes: {shortened(texts[0])}"
+        return s.ambiguity("GASL007", message, edits[0].span, hint, supposed=[edits])
+    message = f"a string needs quotes: {shortened(texts[0])}"
     return s.fix("GASL007", message, edits[0].span, "write each value in quotes", edits)
 
 
 def _run_ends(s: InvalidStatement, start: int) -> list[int]:
-    """Return the offsets where unquoted text may end: before a keyword in any case first, then before one in capitals."""
+    """Return the offsets where unquoted text may end.
+
+    The offsets before keywords in any letter case come first, and the offsets before keywords in capitals follow.
+    """
     ends: list[int] = []
     # The comparison after `&&` is not part of the text, even if one pair of quotes around both would be valid.
     signs = [piece.span.start for piece in s.pieces if piece.text in ("&&", "||") and piece.span.start > start]
@@ -235,8 +245,8 @@ def _whole_number(s: InvalidStatement) -> Fault | None:
     """Explain ``LIMIT ten``, ``LIMIT -1``, ``LIMIT "10"``, ``LIMIT 2.5``, ``LIMIT = 10``."""
     piece, word = s.piece(), s.piece(-1)
     if s.failure.after == "INT" and s.at == s.failure.behind and s.text[s.at : s.at + 1] in (".", "e", "E"):
-        number = re.compile(r"[\d.eE+\-]+").search(s.text, s.at - len(word.text))
         begin = re.compile(r"\d+\Z").search(s.text[: s.at])
+        number = re.compile(r"[\d.eE+\-]+").search(s.text, begin.start() if begin else s.at)
         span = Span(begin.start(), max(number.end(), s.at + 1)) if number and begin else Span(s.at, s.at + 1)
         return s.fault("GASL012", "a whole number is needed here", span, "write the number without a fraction")
     if piece.kind == "end" or word.kind == "end" or "INT" not in s.expected:
@@ -265,13 +275,14 @@ def _odd_number(s: InvalidStatement) -> Fault | None:
         edit = swap(*found.span(), "0" if s.text[s.at] == "." else "")
         message, hint = (
             "a number must begin with a digit or -",
-            "write 0 before the point" if edit.text else "remove the +",
+            "write 0 before the decimal point" if edit.text else "remove the +",
         )
         return s.fix("GASL012", message, Span(s.at, s.at + 1), hint, [edit])
     if s.failure.after == "NUMBER" and (found := re.compile(r"\.(?![\d.])|(?:,\d{3})+(?![\d,.])").match(s.text, s.at)):
         span = Span(*found.span())
         if found[0] == ".":
-            return s.fix("GASL012", "a number must not end with a point", span, "remove the point", [Edit(span, "")])
+            message = "a number must not end with a decimal point"
+            return s.fix("GASL012", message, span, "remove the point", [Edit(span, "")])
         digits = [Edit(span, found[0].replace(",", ""))]
         if s.mended_by(digits):
             # 1,500 can mean fifteen hundred, or one and a half.
@@ -281,7 +292,7 @@ def _odd_number(s: InvalidStatement) -> Fault | None:
 
 
 VALUES: tuple[Explainer, ...] = (
-    _escaped_quotes, _triple, _smart_quotes, _inner_quotes, _unclosed_string, _whole_number, _odd_number, _bare_text,
+    _escaped_quotes, _triple, _smart_quotes, _inner_quotes, _unclosed_string, _whole_number, _odd_number, bare_text,
 )  # fmt: skip
 
 
@@ -292,18 +303,20 @@ _LOOKS = re.compile(
     r"|\$\([ \t]*(?P<d>[\w.]+)[ \t]*\)|\$(?P<e>[\w.]+)|\{\{[ \t]*(?P<f>[\w.\[\]]+)[ \t]*\}\}"
     r"|\{\([ \t]*(?P<g>[\w.]+)[ \t]*\)\}|\{[ \t]*(?P<h>[\w.\[\]]+)[ \t]*\}|<(?P<i>[A-Za-z_]\w*)>|@(?P<j>[\w.]+)"
 )
-_KEYWORD_FIELDS = frozenset({"NOT", "LEN", "ANY", "ALL", "NONE"})
+_KEYWORD_FIELDS = frozenset({"NOT", "LEN", "ANY", "ALL", "NONE", "INCREASING", "DISTINCT"})
+_AFTER_FIELDS = frozenset({"AS", "WHERE", "ORDER", "LIMIT", "PER", "SAMPLE", "AND", "OR", "BY", "COMPUTE"})
+"""Words that the parser reads as the operand of ``LEN`` if a field named ``len`` precedes them."""
 
 
 def _variable(s: InvalidStatement) -> Fault | None:
-    """Explain ``$x``, ``{x}``, ``{{x}}``, ``@x`` for a variable, or any of these in place of a bare name."""
+    """Explain ``$x``, ``{x}``, ``{{x}}`` and ``@x``. Each of these may be meant as a variable or as a bare name."""
     piece = s.piece()
     found = _LOOKS.match(s.text, piece.span.start) if piece.kind != "end" else None
     if not found:
         return None
     inner, span = next(group for group in found.groups() if group), Span(*found.span())
     if "VARIABLE" in s.expected:
-        right, message = f"${{{inner}}}", f"{shortened(found[0])} is not the syntax of a variable"
+        right, message = f"${{{inner}}}", f"{shortened(found[0])} is not the syntax for a variable"
     elif s.expected & {"IDENTIFIER", "PATH"}:
         right, message = inner, f"only the name is allowed here, not {shortened(found[0])}"
     else:
@@ -312,22 +325,22 @@ def _variable(s: InvalidStatement) -> Fault | None:
 
 
 def _bare_variable(s: InvalidStatement) -> Fault | None:
-    """Explain ``IN authors``: IN takes only a list or a variable."""
+    """Explain ``IN authors``: only a list or a variable may follow IN."""
     piece = s.piece()
     if piece.kind == "end" or not s.expected >= {"LSQB", "VARIABLE"} or s.failure.after != "IN":
         return None
     if piece.kind == "word" and s.piece(1).text != ",":
         right = f"${{{piece}}}"
-        message = f"IN needs a list or a variable, and {piece} is neither"
+        message = f"IN needs a list or a variable, but {piece} is neither"
         hint = f'write {right} for a variable, or ("{piece}") for the text'
         edits = [Edit(piece.span, right)]
         if s.is_about_items:  # it may also be a field
-            return s.ambiguity("GASL028", message, piece.span, hint, NO_FIELDS, supposed=[edits])
+            return s.ambiguity("GASL028", message, piece.span, hint, supposed=[edits])
         return s.fault("GASL028", message, piece.span, hint, edits)
     if piece.text == "{":
         close = s.text.find("}", piece.span.end)
         edits = [Edit(piece.span, "("), swap(close, close + 1, ")")] if close > 0 else []
-        return s.fault("GASL028", "a list is written in ( ) or [ ]", piece.span, "write ( )", edits)
+        return s.fault("GASL028", "a list must be in ( ) or [ ]", piece.span, "write ( )", edits)
     values = [piece]
     while s.piece(2 * len(values) - 1).text == "," and s.piece(2 * len(values)).kind != "end":
         values.append(s.piece(2 * len(values)))
@@ -349,7 +362,7 @@ _PLAIN_NAME = (
 
 
 def _name(s: InvalidStatement) -> Fault | None:
-    """Explain an invalid name: in quotes, with dots, hyphens, blanks or letters beyond ASCII."""
+    """Explain an invalid name: in quotes, or with dots, hyphens, spaces or letters beyond ASCII."""
     if not s.expected & {"IDENTIFIER", "PATH"}:
         return _name_goes_on(s)
     piece = s.piece()
@@ -359,7 +372,7 @@ def _name(s: InvalidStatement) -> Fault | None:
     whole = re.compile(r"[^\s,()=<>!\[\]]+").match(s.text, span.start)
     text = whole[0] if whole else piece.text
     if s.failure.after in ("FROM", "_TO") and piece.kind in ("string", "number"):
-        message = "the ends of a path are variables or conditions in ( )"
+        message = "the ends of a path must be variables, or conditions in ( )"
         return s.fault("GASL033", message, span, f"write (id = {piece})")
     following = [s.piece(offset).upper for offset in (1, 2, 3)]
     tested = following[1] if following[0] == "IN" else following[2] if following[:2] == ["NOT", "IN"] else "("
@@ -368,12 +381,12 @@ def _name(s: InvalidStatement) -> Fault | None:
     if piece.kind == "string":
         inner = piece.text[1:-1]
         right = inner if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", inner, re.ASCII) else f"`{inner}`"
-        return s.fix("GASL033", "a name has no quotes", span, f"write {right}", [Edit(span, right)])
+        return s.fix("GASL033", "a name cannot have quotes", span, f"write {right}", [Edit(span, right)])
     if not whole or text[0] in "$\"'{" or not re.search(r"\w", text):
         return None
     if piece.kind == "number" and piece.text == text and "PATH" in s.expected:
         message = f"a comparison must begin with a field or a variable, not with {shortened(text)}"
-        # As in SQL's ``1 = 1``.
+        # For example ``1 = 1``, as in SQL.
         is_equal = s.piece(1).text in ("=", "==") and piece.text == s.piece(2).text
         hint = (
             "remove a condition that is always true" if is_equal else f"put a field of this name in backticks: `{text}`"
@@ -389,7 +402,7 @@ def _name(s: InvalidStatement) -> Fault | None:
 
 
 def _plain_name(text: str) -> str:
-    """Return ``text`` with ``_`` in place of the characters that a name cannot have."""
+    """Return ``text`` with ``_`` in place of characters that are not allowed in names."""
     return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
 
 
@@ -409,7 +422,7 @@ def _name_goes_on(s: InvalidStatement) -> Fault | None:
         if text.isascii() and s.failure.after == "IDENTIFIER":
             edits.insert(0, [Edit(span, _plain_name(text))])
             if "." in text and re.fullmatch(r"[\w.]+", text):
-                hint = "only keys of the state have dots, set with UPDATE; the name of a variable has none"
+                hint = "the name of a variable cannot contain a dot; keys of the state can, and are set with UPDATE"
         return s.fix("GASL033", f"{shortened(text)} is not a plain name", span, hint, *edits)
     words = re.compile(r"[A-Za-z_]\w*(?:[ \t]+[A-Za-z_]\w*){1,4}", re.ASCII).match(s.text, start)
     piece = s.piece()
@@ -419,26 +432,43 @@ def _name_goes_on(s: InvalidStatement) -> Fault | None:
     text = s.text[start : span.end]
     if any(len(part) == 1 or part.isupper() for part in text.split()) or s.command in ("RESET", "REQUIRE"):
         return (
-            None  # `ON id`, `AND b`: a connecting word is not a part of a name; `a b` is two names rather than one name
+            None  # `ON id`, `AND b`: a connecting word is not part of a name; `a b` is more likely two names than one
         )
     before = next((one.upper for one in reversed(s.pieces) if one.span.end <= start), "")
     if before in ("BY", ","):
-        hint = "BY takes one field; put a name with blanks in backticks"
+        hint = "BY takes one field; put a name with spaces in backticks"
         return s.fault("GASL033", f"{shortened(text)} is more than one field", span, hint)
     edits_joined = [Edit(span, re.sub(r"[ \t]+", "_", text))]
     return s.fix("GASL033", f"{shortened(text)} is more than one word", span, hint, edits_joined)
 
 
 def _keyword_field(s: InvalidStatement) -> Fault | None:
-    """Explain ``WHERE len > 3``: a field with the name of a keyword of conditions."""
+    """Explain ``WHERE len > 3``. The field has the same name as a keyword, so it needs backticks."""
     before, piece = s.piece(-1), s.piece()
     if before.upper not in _KEYWORD_FIELDS or s.failure.after not in _KEYWORD_FIELDS or piece.kind == "end":
         return None
-    if piece.kind == "word" and piece.upper not in ("IN", "IS", "CONTAINS", "MATCHES"):
+    if piece.text == "(" or (piece.kind == "word" and piece.upper not in ("IN", "IS", "CONTAINS", "MATCHES")):
         return None
-    right = f"`{before}`"
-    hint = f"write {right} for a field of this name"
-    return s.fix("GASL033", f"{before} is a keyword", before.span, hint, [Edit(before.span, right)])
+    if before.text == "LEN":  # more likely the operator without its operand than a field of this name
+        hint = f"write LEN name {piece} ..., or `LEN` for a field of this name"
+        return s.fault("GASL010", "LEN must be followed by a value", before.span, hint)
+    return _in_backticks(s, before, "field")
 
 
+def _keyword_before_keyword(s: InvalidStatement) -> Fault | None:
+    """Explain ``ORDER BY len AS x``, ``SELECT distinct WHERE ...``. The name is read as a keyword, and the keyword after it as a name."""
+    earlier, before = s.piece(-2), s.piece(-1)
+    if earlier.upper == "LEN" and before.upper in _AFTER_FIELDS:
+        return _in_backticks(s, earlier, "field")
+    if earlier.upper == "DISTINCT" and s.piece(-3).upper == "SELECT" and before.upper in ("FIELDS", "WHERE", "SAMPLE"):
+        return _in_backticks(s, earlier, "variable")
+    return None
+
+
+def _in_backticks(s: InvalidStatement, word: Piece, kind: str) -> Fault | None:
+    hint = f"write `{word}` for a {kind} of this name"
+    return s.fix("GASL033", f"{word} is a keyword", word.span, hint, [Edit(word.span, f"`{word}`")])
+
+
+KEYWORDS: tuple[Explainer, ...] = (_keyword_before_keyword,)
 NAMES: tuple[Explainer, ...] = (_variable, _bare_variable, _keyword_field, _name)

@@ -5,19 +5,21 @@ import re
 from contextlib import suppress
 
 from ....catalogue.commands import COMMANDS, FORMS
+from ....catalogue.value_functions import VALUE_FUNCTIONS
 from ....diagnostic import Edit, nearest
 from ....source import Span
 from ...repairs import Fault, shortened
 from ..lines import BULLET
-from .attempt import Correction, Edits, Explainer, InvalidStatement, Piece, insert, swap
+from .attempt import VALUES, Correction, Edits, Explainer, InvalidStatement, Piece, insert, swap
 
-_OTHER_WORDS = {
+OTHER_WORDS = {
     "SEARCH": "FIND", "GET": "FIND", "FETCH": "FIND", "LOOKUP": "FIND", "FILTER": "SELECT", "DEFINE": "DECLARE",
     "CREATE": "DECLARE", "INIT": "DECLARE", "CLEAR": "RESET", "EMPTY": "RESET", "SORT": "RANK", "GROUP": "AGGREGATE",
     "CHECK": "ASSERT", "VERIFY": "ASSERT", "EXTRACT": "PROCESS", "LABEL": "CLASSIFY", "SUMMARIZE": "ANALYZE",
     "ANALYSE": "ANALYZE", "MINUS": "EXCEPT", "DIFFERENCE": "EXCEPT", "SUBTRACT": "EXCEPT", "TRAVERSE": "WALK",
     "NEIGHBORS": "WALK", "EXPAND": "WALK", "ABORT": "CANCEL", "IF": "BRANCH IF", "MERGE": "UPDATE", "ADD": "UPDATE",
     "INSERT": "UPDATE", "COMPUTE": "MEASURE", "PROJECT": "SELECT", "UNLESS": "BRANCH IF NOT",
+    "PARAMETER": "PARAM", "PARAMETERS": "PARAM", "ARGUMENT": "PARAM",
 }  # fmt: skip
 """Maps names of commands in other languages to keywords of GASL."""
 
@@ -28,7 +30,7 @@ def _markup(s: InvalidStatement) -> Fault | None:
         return None
     found = BULLET.match(s.text)
     word = re.match(r"[A-Za-z]+", s.text[found.end() :]) if found else None
-    known = (*COMMANDS, *_OTHER_WORDS, "TRY")
+    known = (*COMMANDS, *OTHER_WORDS, "TRY")
     if not found or not word or (word[0].upper() not in known and not nearest(word[0], known)):
         return None
     edits, mark = [swap(0, found.end(), "")], found[0].strip()
@@ -50,7 +52,7 @@ def _quoted_command(s: InvalidStatement) -> Fault | None:
         with suppress(ValueError):
             inner = json.loads(found["all"])
     whole = Span(0, len(s.text))
-    return s.fix("GASL030", "a command has no quotes", whole, "remove the quotes", [Edit(whole, inner)])
+    return s.fix("GASL030", "a command cannot be in quotes", whole, "remove the quotes", [Edit(whole, inner)])
 
 
 def _json(s: InvalidStatement) -> Fault | None:
@@ -69,7 +71,7 @@ def _assignment(s: InvalidStatement) -> Fault | None:
     hint = f"name the result at the end: ... AS {found[1]}"
     edits = [swap(0, found.end(), ""), insert(len(s.text), f" AS {found[1]}")]
     if named := re.search(r"\bAS[ \t]+(\w+)\Z", s.text, re.I):
-        if named[1] != found[1]:  # the names differ: neither may be lost
+        if named[1] != found[1]:  # the names differ, and neither name may be lost
             hint = f"AS already names the result {named[1]}: remove {found[0].rstrip()}"
         edits = edits[:1] if named[1] == found[1] else []
     message = "the result of a command is named with AS, not with ="
@@ -85,33 +87,23 @@ def _sql(s: InvalidStatement) -> Fault | None:
     fields, source = found["fields"], found["source"]
     if not source:
         return s.fault("GASL014", message, span, "write FIND nodes AS name")
+    distinct = re.match(r"DISTINCT[ \t]+", fields, re.I)
+    word, fields = ("SELECT DISTINCT", fields[distinct.end() :]) if distinct else ("SELECT", fields)
     kind = {"node": "nodes", "edge": "edges", "path": "paths"}.get(source.lower().rstrip("s"))
     rest = s.text[found.end() :]
     bound = re.search(r"[ \t]*\bAS[ \t]+(\w+)\s*;?\Z", rest, re.I)
     options, name = (rest[: bound.start()], bound[1]) if bound else (rest.rstrip("; \t"), "name")
     options = shortened(options, 60)
-    first = f"FIND {kind}" if kind else f"SELECT {source}"
+    first = f"FIND {kind}" if kind else f"{word if fields != '*' and not options else 'SELECT'} {source}"
     if fields != "*" and (kind or options):
         items = "found" if kind else "rows"
-        steps = f"{' '.join(filter(None, (first, options)))} AS {items}, then SELECT {items} FIELDS {fields} AS {name}"
+        steps = f"{' '.join(filter(None, (first, options)))} AS {items}, then {word} {items} FIELDS {fields} AS {name}"
         return s.fault("GASL014", message, span, f"write {steps}")
     right = first if fields == "*" else f"{first} FIELDS {fields}"
     hint = f"write {' '.join((right, shortened(rest, 60))).rstrip()}{'' if bound else ' AS name'}"
     # Without this edit, the missing name would be reported as a second fault.
     named = [] if bound else [insert(len(s.text.rstrip("; \t")), " AS found")]
     return s.fault("GASL014", message, span, hint, [Edit(span, right), *named])
-
-
-def _cypher(s: InvalidStatement) -> Fault | None:
-    """Explain ``MATCH (n:PERSON) WHERE ... RETURN n``."""
-    if not re.match(r"(?:OPTIONAL[ \t]+)?MATCH\b|FIND[ \t]*\(\w*:", s.text, re.I):
-        return None
-    label, name = re.search(r"\(\w*:(\w+)", s.text), re.search(r"\bRETURN[ \t]+(\w+)", s.text, re.I)
-    condition = f'entity_type = "{label[1]}"' if label else "..."
-    hint = f"write FIND nodes WHERE {condition} AS {name[1] if name else 'name'}"
-    if "]-" in s.text or "--" in s.text:
-        hint = "write FIND paths WHERE source.entity_type = ... AND target.entity_type = ... AS name"
-    return s.fault("GASL014", "MATCH is Cypher, not GASL", Span(0, 5), hint)
 
 
 def _function_call(s: InvalidStatement) -> Fault | None:
@@ -140,7 +132,7 @@ def _unknown(s: InvalidStatement) -> Fault | None:
     if piece.upper in _SHOWING:
         return _showing(s, piece)
     message = f"unknown command {shortened(piece.text)}"
-    other = _OTHER_WORDS.get(piece.upper)
+    other = OTHER_WORDS.get(piece.upper)
     near = nearest(piece.text, COMMANDS)
     if near and near[0] != piece.upper[0] and not s.mended_by([Edit(piece.span, near)]):
         near = None
@@ -162,13 +154,13 @@ def _unknown(s: InvalidStatement) -> Fault | None:
         if any(re.search(rf"\b{piece}\b", form) for form in FORMS.values()):
             hint = f"{piece} continues a command: move it to the end of the line above"
         return s.fault("GASL001", message, piece.span, hint)
-    # No edit: only the author knows whether this is a comment or a part of the program.
+    # No edit: only the author knows whether this is a comment or part of the program.
     hint = f"did you mean {right}?" if right else _COMMAND_FIRST
     return s.ambiguity("GASL001", "this line is not a command", Span(0, len(s.text)), hint, "a comment begins with #")
 
 
 def _showing(s: InvalidStatement, piece: Piece) -> Fault:
-    """Explain ``SHOW orgs``, ``LIST nodes``: the words of other languages and of shells."""
+    """Explain ``SHOW orgs``, ``LIST nodes``. These commands belong to other languages and to shells."""
     message, following = f"unknown command {piece}", s.piece(1)
     kind = following.text.lower()
     if kind in ("nodes", "edges", "paths", "all"):
@@ -194,7 +186,6 @@ HEADS: tuple[Explainer, ...] = (
     _markup,
     _assignment,
     _sql,
-    _cypher,
     _function_call,
     _BLOCK_WORD,
     _unknown,
@@ -203,9 +194,9 @@ HEADS: tuple[Explainer, ...] = (
 
 # The structure of a statement: brackets, text after its end, options after AS.
 
-_CLOSING = {"(": ")", "[": "]"}
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
 _NAMED = re.compile(r"\bAS[ \t]+(?:[A-Za-z_]\w*|`[^`]+`)[ \t]*", re.IGNORECASE)
-_AFTER_BRACKET = re.compile(r"[ \t]+(?:AS|LIMIT|ORDER|TO|THEN|AND|OR|VIA|WHERE|MAXLEN)\b")
+_AFTER_BRACKET = re.compile(r"(?<![ \t])[ \t]+(?:AS|LIMIT|ORDER|TO|THEN|AND|OR|VIA|WHERE|MAXLEN)\b")
 
 
 def _brackets(s: InvalidStatement) -> Fault | None:
@@ -224,7 +215,7 @@ def _brackets(s: InvalidStatement) -> Fault | None:
     closing = "".join(_CLOSING[sign] for sign, _ in reversed(opened))
     places = sorted({*words[-8:], last, min(s.failure.behind, last)}, reverse=True)
     candidates: list[Edits] = [[insert(place, text)] for place in places for text in {right, closing}]
-    message, span, hint = f"{mark} is not closed", Span(at, at + 1), f"write {right} where it ends"
+    message, span, hint = f"{mark} is not closed", Span(at, at + 1), f"write {right} to close it"
     if s.readings(*candidates) > 1:
         several = "it could end in several places, each with a different meaning"
         return s.ambiguity("GASL003", message, span, hint, several, supposed=candidates)
@@ -246,8 +237,13 @@ def _surplus(s: InvalidStatement) -> Fault | None:
 
 
 def _unbracketed(s: InvalidStatement) -> Fault | None:
-    """Explain ``COMPUTE sum x``, ``INTO "a", "b"``: the brackets are missing."""
-    piece = s.piece()
+    """Explain ``COMPUTE sum x``, ``lower "x"``, ``INTO "a", "b"``: the brackets are missing."""
+    piece, before = s.piece(), s.piece(-1)
+    called = VALUE_FUNCTIONS.get(before.text)
+    if called is not None and called.least < 2 and piece.kind in VALUES and s.failure.after == "PATH":
+        edits = [swap(before.span.end, piece.span.end, f"({piece})")]
+        hint = f"write {before}({shortened(piece.text)})"
+        return s.fix("GASL003", "the argument of a function must be in ( )", piece.span, hint, edits)
     if s.failure.after == "FUNCTION" and piece.kind == "word" and piece.upper != "AS":
         edits = [swap(s.failure.behind, piece.span.end, f"({piece})")]
         return s.fix("GASL003", "the field of a function must be in ( )", piece.span, f"write ({piece})", edits)
@@ -259,7 +255,7 @@ def _unbracketed(s: InvalidStatement) -> Fault | None:
     items = s.text[span.start : end]
     edits = [Edit(span, f"({items})")]
     if piece.kind == "string" and piece.span.end == end and "," in piece.text:
-        edits = []  # one label, or several in one pair of quotes
+        edits = []  # a single label, or several labels in one pair of quotes
     hint = f"write ({shortened(items, 60)})"
     if not (edits and s.mended_by(edits)):
         is_labels = s.failure.after == "_INTO"
@@ -271,14 +267,14 @@ _NO_CONDITION = Correction(  # no edit: without the word, the command would take
     "GASL010",
     "WHERE/VIA/AND/OR/NOT/IF/ASSERT AS/LIMIT/THEN/ORDER |",
     "{0.upper} must be followed by a condition",
-    'write one, for example name = "x", or remove {0.upper}',
+    'write a condition, for example name = "x", or remove {0.upper}',
     blamed=(0, 0),
     after=("PATH",),
 )
 
 
 def _behind(s: InvalidStatement) -> Fault | None:
-    """Explain text after the statement's end: a semicolon, an option, a second command."""
+    """Explain text after the end of a statement: a semicolon, an option, or a second command."""
     piece = s.piece()
     if piece.kind == "end" or not s.expected & {"$END", "_NEWLINE"}:
         return None

@@ -1,7 +1,7 @@
-"""Explains the faults inside and outside of steps, with the edits that fix them.
+"""Explains the faults inside and outside steps, with the edits that fix them.
 
-Every candidate edit of a step is tried, and is offered only if it helps. If several explainers find a fault, the first one
-decides; they are ordered from the most common mistakes of models to the rarest.
+Every candidate edit of a step is tried, and is offered only if it helps. If several explainers find a fault, the first fault is reported.
+The explainers are ordered by how often models make these mistakes, the most frequent first.
 """
 
 import re
@@ -105,7 +105,7 @@ def _commas(step: InvalidStep) -> Fault | None:
     if step.failure.after == "comma" and text[at : at + 1] == ",":
         surplus = Edit(Span(at, at + 1), "")
         edits = (surplus,) if step.mended_by(surplus) else ()
-        return fault("LWT005", "two commas in a row", at, at + 1, "remove one", edits=edits, accepted=True)
+        return fault("LWT005", "two adjacent commas", at, at + 1, "remove one", edits=edits, accepted=True)
     if step.failure.after not in ("value", "name") or not _OPTION.match(text, at):
         return None
     behind = step.start + len(text[step.start : at].rstrip())
@@ -118,7 +118,7 @@ def _commas(step: InvalidStep) -> Fault | None:
 
 
 def _quotes_in_references(step: InvalidStep) -> Fault | None:
-    """Explain ``{(input["name"])}``. This is not a reference, so the quotes of its key end the prompt."""
+    """Explain ``{(input["name"])}``. This is not a reference, so the quotes around the key end the prompt."""
     first = step.failure.first_string
     if first < 0 or step.failure.quote:
         return None
@@ -132,7 +132,10 @@ def _quotes_in_references(step: InvalidStep) -> Fault | None:
 
 
 def _ends_before(step: InvalidStep) -> bool:
-    """Return whether parsing stopped after the text of the step: at its end, or at prose after an empty line."""
+    """Return whether parsing stopped after the text of the step.
+
+    This is so at the end of that text, and at prose that an empty line separates from it.
+    """
     text, offset = step.text, step.failure.offset
     if offset >= step.trimmed:
         return True
@@ -152,7 +155,7 @@ def _open_call(step: InvalidStep) -> Fault | None:
         edit = Edit(Span(behind, behind), closing)
         if step.mended_by(edit):
             message = f"the call of step ({step.name}) is not closed"
-            return fault("LWT003", message, behind - 1, behind, f"write {closing} at its end", edits=(edit,))
+            return fault("LWT003", message, behind - 1, behind, f"write {closing} to close the call", edits=(edit,))
     return None
 
 
@@ -206,7 +209,7 @@ def _generic(step: InvalidStep) -> Fault:
     return fault("LWT005", what, offset, offset + len(found[0]), hint)
 
 
-# Explains text outside of the steps: prose, code fences, bullets, invalid heads.
+# Explains text outside the steps: prose, code fences, bullets, invalid heads.
 
 _FULL_ID = re.compile(rf"{ID}\Z")
 _SKETCH = re.compile(r"[+<>…]|\.\.\.|\b[nNi] ?[+\-]")
@@ -219,13 +222,13 @@ def explain_bullet(text: str, start: int, end: int) -> Fault:
 
 
 def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
-    """Explain the line at ``start`` if it is meant as a step's head but is invalid."""
+    """Explain the line at ``start`` if it is an invalid head of a step."""
     bad = BAD_HEAD.match(text, start)
     if bad:
         name = bad["id"].strip()
         span = (bad.start("id"), max(bad.end("id"), bad.start("id") + 1))
         if _SKETCH.search(name):
-            message = f"({shortened(name)}) is a pattern for several steps: this is only a sketch of a script"
+            message = f"({shortened(name)}) is a pattern for several ids: this is only a sketch of a script"
             return fault("LWT010", message, *span, "write all steps, each with its own id, for example (0), (1), (2)")
         mended = re.sub(r"[^\w\-.]+", "_", name).strip("_.-")
         mended = re.sub(r"\.(?=\.)|[.\-]+\Z", "", mended)
@@ -234,7 +237,7 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
         meant = joined == "final" or f"{{({joined})}}" in text
         good = joined if meant and _FULL_ID.match(joined) else mended if _FULL_ID.match(mended) else ""
         message = f"{shortened(name)!r} is not a valid id of a step" if name else "this step has no id"
-        hint = "an id has letters, digits, _ and -, in parts joined by dots: c1, final, 2.rev.0"
+        hint = "an id consists of letters, digits, _ and -, in parts joined by dots: c1, final, 2.rev.0"
         edits = (Edit(Span(bad.start("id"), bad.end("id")), good),) if good else ()
         return fault("LWT007", message, *span, hint, edits=edits)
     other = BRACKETED_HEAD.match(text, start) or COLON_HEAD.match(text, start)
@@ -255,13 +258,14 @@ def _malformed(text: str, start: int, head: re.Match[str], name: str) -> Fault:
 
 
 _MOST_LINES = 2_000
-"""If ``explain_lines`` finds this number of faults, it returns before the end of the range."""
+"""Number of faults after which ``explain_lines`` returns before the end of the range."""
 
 
 def explain_lines(text: str, start: int, stop: int) -> tuple[list[Fault], int]:
-    """Explain the lines of ``[start, stop)``, none of which begins a step. Consecutive lines of prose are one fault.
+    """Explain the lines of ``[start, stop)``. None of these lines begins a step. Consecutive lines of prose are one fault.
 
-    Return the faults, and the offset where parsing continues: ``stop``, or an earlier offset if there are very many faults.
+    Return the faults, and the offset where parsing continues. Parsing continues at ``stop``, or at an earlier offset if there are very
+    many faults.
     """
     found: list[Fault] = []
     prose: list[tuple[int, int]] = []
@@ -312,7 +316,7 @@ def _prose(text: str, lines: list[tuple[int, int]]) -> Fault:
     inside = HEAD.search(text, start, end)
     if inside:
         hint = "the head of a step must be at the start of a line; begin a new line before it"
-    # Text that may be a step gets no edit, so the lenient parser does not remove it either.
+    # Text that may be a step gets no edit, so the lenient parser does not remove it.
     edits = tuple(Edit(Span(first, first), "# ") for first, _ in lines) if sure else ()
     return fault("LWT001", what, start, min(end, end_of_line(text, start)), hint, edits=edits, accepted=True)
 
@@ -325,7 +329,7 @@ _LABELLED = re.compile(r"[A-Za-z][\w ]{0,40}:[ \t]")
 
 
 def is_text(line: str, before: str) -> bool:
-    """Return whether the line is certainly prose, and not a part of a step; ``before`` is the prose line above it, or ""."""
+    """Return whether the line is certainly prose, and not part of a step. ``before`` is the line of prose above it, or ""."""
     if is_remark(line):
         return True
     if ends_a_call(line):
@@ -338,7 +342,7 @@ _PROMPT_END = re.compile(r"[\"'\w\]}][ \t]*\)[ \t]*[;,.]?\Z")
 
 
 def ends_a_call(line: str) -> bool:
-    """Return whether a line has more closing than opening parentheses and ends with one: it may be the end of a step."""
+    """Return whether a line may be the end of a step: it has more closing than opening parentheses, and ends with a closing one."""
     if ")" not in line:
         return False
     body = _ENUMERATOR.sub("", line, count=1)

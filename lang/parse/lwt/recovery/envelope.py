@@ -1,9 +1,9 @@
-"""Removes text that a model writes around a script: thoughts, code fences, JSON, HTML, quotation, labels, prose in any language.
+"""Removes text that a model writes around a script, such as thinking blocks, code fences, JSON, HTML entities, quotes and prose.
 
-The lenient parser removes this text before it reads steps. For each part it reports a warning (LWT001, LWT036, LWT037) with
-edits. Three things are never removed: a line that may be a step or a part of a step (it stays and is an error), unless the
-script is inside a fence and the line is not; a step in a string; a fault between steps inside a fence. Every stage takes time
-linear in the length of the text.
+The lenient parser removes this text before it reads steps. For each removed part, the parser reports a warning (LWT001, LWT036,
+LWT037) with edits. Steps in strings are never removed. Invalid text between the steps inside a fence is not removed either. A
+line that may be a step, or part of a step, is removed only if the script is inside a fence and the line is outside it.
+Otherwise the line stays and is an error. The time of every stage is proportional to the length of the text.
 """
 
 import ast
@@ -23,7 +23,7 @@ from .surroundings import MOST_BROKEN, Stage, take_off_lines, warned
 _NOTHING = Stage((), ())
 
 
-# Thoughts
+# Thinking blocks
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|seed:think"
 _OPENING = re.compile(
@@ -37,7 +37,10 @@ _CLOSING = re.compile(
 
 
 def open_thought(text: str, start: int) -> int | None:
-    """Return the end of the thoughts that begin at ``start``; -1 if they are not closed; None if no thoughts begin at ``start``."""
+    """Return the end of the thinking block that begins at ``start``.
+
+    Return -1 if the block is not closed, and None if no block begins there.
+    """
     opening = _OPENING.match(text, start)
     if opening is None:
         return None
@@ -46,7 +49,7 @@ def open_thought(text: str, start: int) -> int | None:
 
 
 def _thoughts(text: str) -> Stage:
-    """Remove thoughts, including drafts of steps inside them."""
+    """Remove thinking blocks, including drafts of steps inside them."""
     if not _OPENING.search(text) and not _CLOSING.search(text):
         return _NOTHING
     found: list[Diagnostic] = []
@@ -82,16 +85,16 @@ def _thoughts(text: str) -> Stage:
         edit = Edit(Span(start, stop), "")
         taken.append(edit)
         if closing is None:
-            message = f"{name} is not closed, so there is no script after the thoughts{drafts}"
-            hint = "close the thoughts, and write the script after them"
+            message = f"{name} is not closed, so no script follows the thinking block{drafts}"
+            hint = "close the thinking block, and write the script after it"
             found.append(
                 Diagnostic("LWT001", "error", message, Span(start, opening.end() if opening else stop), (hint,))
             )
         else:
             place = (start, opening.end()) if opening else (closing.start(), closing.end())
             where = "between {} and its end" if opening else "before {}"
-            message = f"the text {where.format(name)} is thought, not script{drafts}"
-            found.append(warned(message, *place, "remove the thoughts", [edit]))
+            message = f"the text {where.format(name)} is a thinking block, not script{drafts}"
+            found.append(warned(message, *place, "remove the thinking block", [edit]))
         at = done = stop
     return Stage(tuple(taken), tuple(found))
 
@@ -120,7 +123,7 @@ _MOST_VALUES = 20
 
 
 def _strings(text: str) -> Stage:
-    """Extract steps from the strings in a JSON text or a Python list, and from lines that each consist of one string."""
+    """Extract steps from the strings in JSON or a Python list, and from lines that each consist of one string."""
     if not re.search(rf"""["'](?:\s|\\n|```\w*)*\({ID}\)[ \t]*=""", text):
         return _NOTHING
     first = _CALL_LINE.search(text)
@@ -139,7 +142,7 @@ def _strings(text: str) -> Stage:
         if strings:
             edits = _unquoting_edits(text, start.start(), region, strings)
             what = "a string" if len(strings) == 1 else f"{len(strings)} strings"
-            message = f"the steps are in {what} of a JSON text or a list; they are read as lines of a script"
+            message = f"the steps are in {what} in JSON or a list; they are read as lines of a script"
             warning = warned(message, start.end(), start.end() + 1, "write the steps without quotes around them", edits)
             return Stage(tuple(edits), (warning,))
     if not lines or first:
@@ -169,7 +172,7 @@ def _region(text: str, start: int) -> int | None:
 
 
 def _decoded(text: str) -> Any:
-    """Return the value of a JSON text or a Python literal; None if it is neither."""
+    """Return the value of text that is JSON or a Python literal; None if it is neither."""
     try:
         return json.loads(text, strict=False)
     except (ValueError, RecursionError):
@@ -181,7 +184,7 @@ def _decoded(text: str) -> Any:
 
 
 def _scripts_in(text: str, start: int, end: int) -> list[Span] | Diagnostic:
-    """Return the spans, with quotes, of the strings in a value that contain steps; an error if several may be the script."""
+    """Return the spans, including the quotes, of the strings that contain steps. Return an error if several of them may be the script."""
     value = _decoded(text[start:end])
     if value is None or len(text) > 1_000_000:
         return []
@@ -215,13 +218,13 @@ def _scripts_in(text: str, start: int, end: int) -> list[Span] | Diagnostic:
     groups = list(dict.fromkeys(path for path, _ in held))
     if len(groups) > 1:
         names = " and ".join(".".join(group) or "the list" for group in groups[:3])
-        message = f"there are steps under {names}: it is unclear which of them is the script"
+        message = f"{names} contain steps: it is unclear which of them is the script"
         return Diagnostic("LWT001", "error", message, held[0][1], ("write only the script",))
     return [token for _, token in held]
 
 
 def _unquoting_edits(text: str, start: int, end: int, strings: list[Span]) -> list[Edit]:
-    """Return the edits that reduce ``[start, end)`` to the contents of ``strings``, with line breaks between them."""
+    """Return the edits that replace ``[start, end)`` with the contents of ``strings``, separated by line breaks."""
     edits: list[Edit] = []
     done, between = start, ""
     for span in strings:
@@ -279,16 +282,19 @@ def _quotation(text: str) -> Stage:
         if len(marks) < 2 or not re.search(rf"\({ID}\)[ \t]*=", bare):
             continue
         edits = [Edit(Span(mark.start(), mark.end()), "") for mark in marks]
-        message = f"{len(marks)} lines begin with >, as a quotation"
+        message = f"{len(marks)} lines begin with > and are read as a quotation"
         found.append(warned(message, *marks[0].span(), "remove the >", edits, "LWT037"))
         taken += edits
     return Stage(tuple(taken), tuple(found))
 
 
 STAGES: tuple[Callable[[str], Stage], ...] = (_thoughts, _entities, _quotation, _strings, take_off_lines)
-"""The stages of removal, in order. Each stage takes the text as the previous stage left it."""
+"""The stages of removal, in order. The input of each stage is the text that the previous stage produced."""
 
 
 def is_wrapped(text: str) -> bool:
-    """Return whether a comment contains a step, as in a heading: then even a valid text may contain further steps."""
+    """Return whether a comment contains a step, as in the Markdown heading ``# (a)=LLM(...)``.
+
+    In this case, even a valid text may contain steps that were not read.
+    """
     return re.search(rf"^[ \t]*#[^\n]*\({ID}\)[ \t]*=[ \t]*\w+[ \t]*\(", text, re.MULTILINE) is not None

@@ -1,6 +1,6 @@
-"""Explains syntax of other languages in a step: ``f"..."``, ``+``, ``type: json``, ``yes|no``, tuples, unquoted expressions.
+"""Explains the syntax of other languages in a step: ``f"..."``, ``+``, ``type: json``, ``yes|no``, tuples, unquoted expressions.
 
-Each explainer takes an invalid step and returns a fault, or None if its syntax is not the cause.
+Each explainer takes an invalid step. An explainer returns a fault, or None if the syntax that it explains is not the cause.
 """
 
 import re
@@ -22,7 +22,10 @@ def _prefix(step: InvalidStep) -> Fault | None:
         return None
     span = Span(at - len(found[0]), at)
     edits = (Edit(span, ""),) if step.furthered_by(Edit(span, "")) else ()
-    message, hint = f"a string has no prefix: {found[0]}{text[at]}", f"remove the {found[0]}; a reference is {{(id)}}"
+    message, hint = (
+        f"a string cannot have a prefix: {found[0]}{text[at]}",
+        f"remove the {found[0]}; a reference is {{(id)}}",
+    )
     return fault("LWT005", message, span.start, at + 1, hint, edits=edits)
 
 
@@ -31,7 +34,7 @@ _NAMED = r"(?:str\([ \t]*)?\(?[A-Za-z_][\w\-]*\)?\)?"
 
 
 def _concatenation(step: InvalidStep) -> Fault | None:
-    """Explain ``"..." + {(a)} + "..."``, and strings on consecutive lines: Python would join them."""
+    """Explain ``"..." + {(a)} + "..."``, and strings on consecutive lines. Python would join both."""
     text, at, failure = step.text, step.failure.offset, step.failure
     plus = text.startswith("+", at)
     below = text[at : at + 1] in ('"', "'") and "\n" in text[at - (len(text[:at]) - len(text[:at].rstrip())) : at]
@@ -46,7 +49,7 @@ def _concatenation(step: InvalidStep) -> Fault | None:
     if not found:
         return None
     edits = _one_string(found[0], operand, begin or 0)
-    what = "strings cannot be joined with +" if plus else "two strings in a row"
+    what = "strings cannot be joined with +" if plus else "two adjacent strings"
     hint = "write one string with references in it: " + '"... {(id)} ..."'
     good = edits if edits and step.mended_by(*edits) else ()
     if below and not good:
@@ -55,7 +58,7 @@ def _concatenation(step: InvalidStep) -> Fault | None:
 
 
 def _operand_before(step: InvalidStep, at: int, operand: str) -> int | None:
-    """Return the start of the operand that ends before ``at``; None if there is none."""
+    """Return the start of the operand that ends directly before ``at``. Return None if no operand ends there."""
     end = len(step.text[:at].rstrip())
     opened = step.failure.opened
     for start in (opened, *(m.start() for m in re.finditer(rf"(?<=[(,\s]){operand}", step.text[step.start : end]))):
@@ -67,7 +70,10 @@ def _operand_before(step: InvalidStep, at: int, operand: str) -> int | None:
 
 
 def _one_string(chain: str, operand: str, offset: int) -> tuple[Edit, ...]:
-    """Return the edit that joins a chain of operands into one string; () if their quotes conflict with their contents."""
+    """Return the edit that joins a chain of operands into one string.
+
+    Return () if the contents of one operand conflict with the quotes of another.
+    """
     pieces, mark = [], ""
     for found in re.finditer(operand, chain, re.DOTALL):
         piece = found[0]
@@ -98,7 +104,8 @@ def _choice(step: InvalidStep) -> Fault | None:
     if named[1][0] in "\"'" and (mark := re.compile(r"(?:or\b|\|\||/|,)(?=\s*[\"'])").match(text, at)):
         edit = Edit(Span(at, mark.end()), "|")
         hint = 'write type="yes" | "no"'
-        return _fix(step, f"the words of a choice are separated by |, not by {mark[0]!r}", at, mark.end(), hint, edit)
+        message = f"the words of a choice must be separated by |, not by {mark[0]!r}"
+        return _fix(step, message, at, mark.end(), hint, edit)
     if inner := re.compile(r"\[[\w, \[\]]{0,60}\]").match(text, at):
         edit = Edit(Span(at, inner.end()), "")
         return _fix(step, "a type cannot have brackets", at, inner.end(), f"write type={named[1]}", edit)
@@ -111,7 +118,7 @@ def _fix(step: InvalidStep, message: str, start: int, end: int, hint: str, *edit
 
 
 def _wrong_mark(step: InvalidStep) -> Fault | None:
-    """Explain ``type: json``, a semicolon for a comma, ``{"a" = 1}``, ``"a": 1`` without quotes."""
+    """Explain ``type: json``, a semicolon in place of a comma, ``{"a" = 1}``, ``"a": 1`` without quotes."""
     text, at, failure = step.text, step.failure.offset, step.failure
     mark = text[at : at + 1]
     swap = Edit(Span(at, at + 1), "=" if mark == ":" else ":" if mark == "=" else ",")
@@ -122,10 +129,10 @@ def _wrong_mark(step: InvalidStep) -> Fault | None:
         swap = Edit(Span(at, space.end() if space else at + 1), "=")
         return _fix(step, "an option needs = before its value, not a colon", at, at + 1, "write =", swap)
     if mark == ";" and failure.after in ("value", "name"):
-        message = "arguments and options are separated by commas, not by a semicolon"
+        message = "arguments and options must be separated by commas, not by a semicolon"
         return _fix(step, message, at, at + 1, "write ,", swap)
     if mark == "=" and failure.after == "key":
-        return _fix(step, "a key and its value are separated by a colon", at, at + 1, "write :", swap)
+        return _fix(step, "a colon must separate key and value", at, at + 1, "write :", swap)
     key = re.compile(r"[A-Za-z_]\w*(?=\s{0,9}[:=])").match(text, at)
     if key and failure.inside == "{" and failure.after in ("object", "comma"):
         edit = Edit(Span(at, key.end()), f'"{key[0]}"')
@@ -134,7 +141,7 @@ def _wrong_mark(step: InvalidStep) -> Fault | None:
 
 
 def _is_prose(step: InvalidStep, colon: int) -> bool:
-    """Return whether the word before a colon is the start of an unquoted prompt, not an option: ``LLM(Next: ...``."""
+    """Return whether the word before a colon begins an unquoted prompt, as in ``LLM(Next: ...``. If not, it is the name of an option."""
     found = re.search(r"\b(?:LLM|llm|Llm|ANSWER)[ \t]*\(\s*(\w+)[ \t]*\Z", step.text[step.start : colon])
     return found is not None and not is_option(found[1]) and not re.compile(r":\s*[\"']").match(step.text, colon)
 
@@ -192,7 +199,7 @@ _BARE = re.compile(r"(?:for|in|if|else|and|or|not|is)\b|\[")
 
 
 def _is_of_string(text: str, at: int) -> bool:
-    """Return whether the text at ``at`` belongs to a string or an expression with misplaced quotes, and is not a value."""
+    """Return whether the text at ``at`` is not a value, but a part of a string or an expression whose quotes are misplaced."""
     if text[at - 1] in "\"'" and re.match(r"\w", text[at]):
         return True
     return re.search(r"\w\s*\Z", text[max(0, at - 99) : at]) is not None and _BARE.match(text, at) is not None
@@ -220,7 +227,8 @@ def _inline_comment(step: InvalidStep) -> Fault | None:
 def _format_call(step: InvalidStep) -> Fault | None:
     """Explain ``"..." % a`` and ``"...".format(a)``."""
     found = re.compile(r"%|\.\s{0,9}\w+\(").match(step.text, step.failure.offset)
-    if not found or step.failure.after != "value":
+    before = step.text[: step.failure.offset].rstrip()[-1:]
+    if not found or step.failure.after != "value" or (found[0] == "%" and before not in ("'", '"')):
         return None
     what = "%" if found[0] == "%" else found[0] + ")"
     hint = "write a reference in the prompt: {(id)}"
@@ -285,13 +293,13 @@ def _ends(text: str, begin: int, trimmed: int) -> list[int]:
 
 
 def _quotes(text: str, begin: int, end: int, mark: str) -> list[int]:
-    """Return the places of ``mark`` in ``[begin, end)`` outside of references."""
+    """Return the offsets of ``mark`` in ``[begin, end)`` outside references."""
     piece = re.compile(rf"{reference_pattern()}|\\[\\{mark}]|{mark}")
     return [found.start() for found in piece.finditer(text, begin, end) if found[0] == mark]
 
 
 def _reference(step: InvalidStep) -> Fault | None:
-    """Explain a misspelt reference outside of strings: with brackets inside the braces, doubled braces, or spaces."""
+    """Explain a misspelt reference outside strings. Such a reference may have brackets inside the braces, doubled braces, or spaces."""
     text, at = step.text, step.failure.offset
     if step.failure.after not in ("open", "comma", "equals", "list", "colon", "object") or at >= step.stop:
         return None
@@ -312,7 +320,7 @@ def _reference(step: InvalidStep) -> Fault | None:
 FOREIGN = (
     _prefix, _reference, _concatenation, _choice, _bare_prompt, _wrong_mark, _brackets, _inline_comment, _format_call,
 )  # fmt: skip
-"""Explainers in the order of their calls. Each comes before those that would misread its fault, and before ``inner_quotes``."""
+"""Explainers in the order of their calls. Each comes before explainers that would misread its fault, and before ``inner_quotes``."""
 
 LATE = (_between_values,)
 """Explainers that run after ``inner_quotes`` and ``open_string``."""
@@ -323,7 +331,7 @@ LATE = (_between_values,)
 _BEGIN = re.compile(r"(?P<what>\bwhen[ \t]{0,9}=|=[ \t]{0,9}EXPR[ \t]{0,9}\()\s{0,9}(?=[^\s\"'=])")
 _END = re.compile(r"\s{0,99}(?:,\s{0,99}[A-Za-z_]\w{0,60}[ \t]{0,9}=(?!=)|,?\s{0,99}\))")
 _LONGEST = 2_000
-"""Maximum length in code points of an unquoted expression; a longer one must be in quotes."""
+"""Maximum length in code points of an unquoted expression; a longer expression must be in quotes."""
 _LONGEST_STEP = 20_000
 """Maximum length in code points of a step with an unquoted expression: it is read again for each possible end."""
 _MOST_ENDS = 4
@@ -356,7 +364,7 @@ _CLOSING_BRACKETS = re.compile(r"[\"'](?=\s{0,9}(?:[,;]\s{0,9}[A-Za-z_]\w{0,60}[
 
 
 def _unopened(step: InvalidStep, begin: int) -> Fault | None:
-    """Explain an expression that has a closing quote but no opening quote. The closing quote is before options or the end."""
+    """Explain an expression that has a closing quote but no opening quote. This quote is before the options or at the end."""
     text, end = step.text, min(step.trimmed, begin + _LONGEST)
     for found in _CLOSING_BRACKETS.finditer(text, begin, end):
         mark, at = found[0], found.start()
@@ -378,7 +386,10 @@ def _expression_ends(step: InvalidStep, begin: int, at: int) -> Iterator[int]:
 
 
 def _mark(expression: str) -> str:
-    """Return a kind of quote that the expression does not contain; "" if it contains both. Quotes in references do not count."""
+    """Return the kind of quote, single or double, that the expression does not contain; "" if it contains both.
+
+    Quotes in references are ignored.
+    """
     own = re.sub(REFERENCE, "", expression)
     return '"' if '"' not in own else "'" if "'" not in own else ""
 

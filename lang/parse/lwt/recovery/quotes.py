@@ -1,8 +1,8 @@
-"""Explains missing quotes, and quotes inside the text of a prompt, and finds the place of the fix if it can be determined.
+"""Explains missing quotes, and quotes inside the text of a prompt.
 
-If a quote is missing, a step is often valid with a quote in any of several places. Most of these places would make options part
-of the prompt. So text that looks like options stays outside of strings. If only a guess is possible, the fault has a hint but
-no edit.
+Finds the place of the missing or inner quote if it can be determined. If a quote is missing, there are often several places
+where an added quote makes the step valid. Most of these places would make options part of the prompt. Therefore, text that
+looks like options is never made part of a string. If the place is only a guess, the fault has a hint but no edit.
 """
 
 import re
@@ -16,13 +16,13 @@ from ..shapes import OPTION_NAMES, Tail, delimits, loose_tail, option_tail, swal
 from .references import InvalidStep
 
 _MOST = 5_000
-"""Maximum number of quotes that are escaped in one prompt, each with its own edit. A text with more is not a prompt."""
+"""Maximum number of quotes that are escaped in one prompt, each with its own edit. Text with more quotes is not a prompt."""
 _TAIL = option_tail("[\"']")
 _NAMED = re.compile(r"([A-Za-z_]\w*)[ \t]*=\s*\Z")
 
 
 def unclosed_before_options(step: InvalidStep) -> Fault | None:
-    """Explain ``"... , type="a" | "b")``: the closing quote of a string is missing, so a quote of an option closes the string."""
+    """Explain ``"... , type="a" | "b")``. The closing quote of a string is missing, so the first quote of an option closes the string."""
     for opened in {step.failure.opened: 0, step.failure.first_string: 0}:
         if opened > step.start and (found := _unclosed_at(step, opened)):
             return found
@@ -41,7 +41,10 @@ def _unclosed_at(step: InvalidStep, opened: int) -> Fault | None:
 
 
 def _before(step: InvalidStep, tail: Tail, mark: str) -> tuple[Edit, ...]:
-    """Return the edit that closes a string before options, or before the parenthesis that precedes these options."""
+    """Return the edit that closes a string.
+
+    The closing quote is placed before the options ``tail``, or before a parenthesis that precedes these options.
+    """
     at = tail.start
     places = [at, at - 1] if step.text[at - 1] == ")" else [at]
     candidates = [Edit(Span(place, place), mark) for place in places]
@@ -53,7 +56,10 @@ def _before(step: InvalidStep, tail: Tail, mark: str) -> tuple[Edit, ...]:
 
 
 def _other_quote(step: InvalidStep, end: int, mark: str) -> list[Edit]:
-    """Return the edit that replaces an unmatched quote of the other kind before ``end`` with ``mark``, the opening quote."""
+    """Return the edit for a string that ends at ``end`` in a quote of the wrong kind.
+
+    The quote is replaced with ``mark``, the opening quote.
+    """
     text = step.text
     last = text[end - 1 : end]
     if last not in ("'", '"') or last == mark:
@@ -70,7 +76,7 @@ def _is_expression(step: InvalidStep, opened: int) -> bool:
 
 def _unclosed_string(step: InvalidStep, opened: int, mark: str, *edits: Edit) -> Fault:
     what = f"this string of step ({step.name}) is not closed"
-    return fault("LWT002", what, opened, opened + len(mark), f"write {mark} where it ends", edits=edits)
+    return fault("LWT002", what, opened, opened + len(mark), f"write {mark} at the end of the string", edits=edits)
 
 
 _VALUE = re.compile(r"[,(]\s{0,9}(?P<name>[A-Za-z_]\w{0,60})[ \t]{0,4}=[ \t]{0,4}(?=[^\s\"'\[{(=,)])")
@@ -100,7 +106,7 @@ def unopened_value(step: InvalidStep) -> Fault | None:
 
 
 def stray_quote(step: InvalidStep) -> Fault | None:
-    """Explain ``LLM("Rate {(input)}"", type=int)``: a surplus quote next to a quote of the string, or after another value."""
+    """Explain ``LLM("Rate {(input)}"", type=int)``. A surplus quote is next to a quote of the string, or after another value."""
     text, at, failure = step.text, step.failure.offset, step.failure
     candidates: list[Span] = []
     if failure.after == "value" and text[at : at + 1] in ("'", '"'):
@@ -136,7 +142,7 @@ def quoted_name(step: InvalidStep) -> Fault | None:
     edit = Edit(Span(start, start + len(found[0].rstrip())), found[2])
     edits = (edit,) if step.furthered_by(edit) else ()
     return fault(
-        "LWT005", "the name of an option has no quotes", start, edit.span.end, f"write {found[2]}=", edits=edits
+        "LWT005", "the name of an option cannot have quotes", start, edit.span.end, f"write {found[2]}=", edits=edits
     )
 
 
@@ -163,9 +169,9 @@ def inner_quotes(step: InvalidStep) -> Fault | None:
 
 
 def _between_delimiters(text: str, start: int, end: int, inner: list[int]) -> list[int]:
-    """Return the quotes of ``inner`` in ``[start, end)`` that are text, if the other quotes end strings before options.
+    """Return those of the quotes ``inner`` in ``[start, end)`` that are text. The others delimit strings next to options.
 
-    Return an empty list if this cannot be determined: no quote delimits a string, or options would become text.
+    Return an empty list if this cannot be determined, because no quote delimits a string or because options would become text.
     """
     delimiters = {at for at in inner if delimits(text, at)}
     masked = list(text[start : end + 1])
@@ -177,19 +183,30 @@ def _between_delimiters(text: str, start: int, end: int, inner: list[int]) -> li
     return [at for at in inner if at not in delimiters]
 
 
+_ANY_NAME = re.compile(r"\bCALL\(\s{0,99}\Z")
+"""The begin of a call whose options have the names that the host's function has."""
+
+
 def _candidates(step: InvalidStep) -> Iterator[int]:
-    """Yield the possible starts of the string that ended too early: first the value of an option, then the prompt."""
+    """Yield the possible starts of the string that ended too early.
+
+    The first is the start of an option's value, and the second is the start of the prompt.
+    """
     opened, first = step.failure.opened, step.failure.first_string
     if first < 0:
         return
     named = _NAMED.search(step.text[max(step.start, opened - 60) : opened])
-    if named and named[1] in OPTION_NAMES and opened != first:
+    any_name = _ANY_NAME.search(step.text, step.start, first) is not None
+    if named and (any_name or named[1] in OPTION_NAMES) and opened != first:
         yield opened
     yield first
 
 
 def _closings(step: InvalidStep, opened: int, mark: str) -> Iterator[int]:
-    """Yield the possible ends of the string: a quote before options, then the last quote before a ``)``, then a quote at the end."""
+    """Yield the offsets where the string may end.
+
+    The offsets are, in this order, a quote before options, the last quote before a ``)``, and a quote at the end.
+    """
     tails = [m for m in _TAIL.finditer(step.text, opened + 1, step.stop) if m[0][0] == mark]
     if tails:
         yield tails[-1].start()
@@ -207,7 +224,7 @@ def _closings(step: InvalidStep, opened: int, mark: str) -> Iterator[int]:
 
 
 def _bare_quotes(text: str, start: int, end: int, mark: str) -> list[int]:
-    """Return the places of unescaped ``mark`` in ``[start, end)`` outside of references."""
+    """Return the offsets of unescaped ``mark`` in ``[start, end)`` outside references."""
     found: list[int] = []
     piece = re.compile(rf"{reference_pattern()}|\\[\\{mark}]|{mark}")
     for match in piece.finditer(text, start, end):
@@ -219,7 +236,7 @@ def _bare_quotes(text: str, start: int, end: int, mark: str) -> list[int]:
 def open_string(step: InvalidStep) -> Fault | None:
     """Explain a string that is not closed before the next head."""
     failure, text = step.failure, step.text
-    # A quote in the next step closes an unclosed string. Then parsing stops after this step.
+    # A quote in the next step closes an unclosed string, so parsing stops after this step.
     ran_on = failure.first_string >= 0 and failure.offset >= step.stop
     opened = failure.opened if failure.quote or ran_on else failure.first_string
     if opened < 0:
@@ -234,7 +251,7 @@ def open_string(step: InvalidStep) -> Fault | None:
 
 
 def _closing_edits(step: InvalidStep, opened: int, mark: str) -> tuple[Edit, ...]:
-    """Return the edit that closes the string: before options, else before the last parentheses, else at the end.
+    """Return the edit that closes the string. The quote is placed before options, or else before the last parentheses, or else at the end.
 
     Return () if the string would include possible options, an unmatched closing bracket, or other paragraphs.
     """
@@ -245,7 +262,7 @@ def _closing_edits(step: InvalidStep, opened: int, mark: str) -> tuple[Edit, ...
     inside = text[opened + len(mark) : at]
     if _ends_astray(inside) or swallows(text, opened + len(mark), at):
         return ()
-    # A parenthesis that closes a parenthesis of the text is part of the text.
+    # A parenthesis that closes a parenthesis in the text is part of the text.
     open_ones = max(inside.count(")") - inside.count("("), 0)
     places = [at - count for count in (1, 2) if text[at - count : at] == ")" * count and count <= open_ones]
     candidates = [edit for place in places for edit in _other_quote(step, place, mark)]

@@ -1,4 +1,4 @@
-"""Finds misspelt references, which the parser reads as text, and their right spelling.
+"""Finds misspelt references, which the parser reads as text, and their correct form.
 
 The functions take text and return diagnostics. The lenient parser applies the edits; some edits of LWT024 mark the text as
 literal. The linter reports the same faults in a strict script. ``docs/reference/lwt.md`` lists the faults. Also defines
@@ -26,7 +26,7 @@ _DOUBLED = re.compile(rf"\{{\{{\(({_ID})\)({_ACCESSORS}*)\}}\}}({_ACCESSORS}*)")
 _BRACES = re.compile(rf"(?P<reference>{_REFERENCE.pattern})|(?P<run>\{{+)(?P<opening>\(?)|\}}")
 _FREE_TEXT = re.compile(r"\{\(([^{}\n]{0,200})\)\}")
 _MOST = 1000
-"""Maximum number of misspelt references that are reported in one string. A text with more is not a prompt."""
+"""Maximum number of misspelt references that are reported in one string. Text with more of them is not a prompt."""
 
 
 _QUOTED_ID = re.compile(rf"\{{\(([\"'])({_ID})\1\)\}}")
@@ -36,7 +36,10 @@ _NEAR = re.compile(r"\{\(+[ \t]{0,4}([\w][\w.\- ]{0,60}?)[ \t]{0,4}(?:\)*[ \t]{0
 
 
 def broken_references(text: str, start: int, stop: int) -> Iterator[tuple[Span, str]]:
-    """Yield the spans of misspelt references in ``[start, stop)`` whose quotes may end the string, and their right spelling."""
+    """Yield the spans and the correct forms of misspelt references in ``[start, stop)``.
+
+    References without quotes that may end the string are omitted.
+    """
     at = text.find("{(", start, stop)
     while at >= 0:
         inside = _INSIDE.match(text, at, stop) or _INSIDE_BOTH.match(text, at, stop)
@@ -61,7 +64,10 @@ _BARE = re.compile(rf"\$?\{{{{1,2}}[ \t]{{0,4}}({_ID})[ \t]{{0,4}}\}}{{1,2}}")
 
 
 def right_spelling(text: str, start: int, stop: int) -> tuple[Span, str] | None:
-    """Return the span and the right spelling of a misspelt reference at ``start``, outside of strings; None if there is none."""
+    """Return the span and the correct form of the misspelt reference at ``start``.
+
+    ``start`` is outside strings. Return None if there is no such reference.
+    """
     inside = _INSIDE.match(text, start, stop) or _INSIDE_BOTH.match(text, start, stop)
     if inside:
         return Span(start, inside.end()), f"{{({inside[1]})}}{inside[2]}"
@@ -76,12 +82,12 @@ def right_spelling(text: str, start: int, stop: int) -> tuple[Span, str] | None:
 
 
 def find_slips(raw: str, offset: int, known_ids: Collection[str], *, is_read: bool = False) -> list[Diagnostic]:
-    """Return the misspelt references in ``raw``, the text between the quotes of a string, at ``offset`` in its source.
+    """Return the misspelt references in a string.
 
-    Each diagnostic is a warning whose edits give the strict spelling. ``{{(id)}}`` is reported only if ``id`` is one of
-    ``known_ids`` or reserved, because ``{{(id)}}`` is also the right spelling of a literal ``{(id)}`` before a ``}``. If the
-    caller will apply the edits (``is_read``), ``{{(id)}}`` is always reported, and the messages describe the text after the
-    edits. The time is linear in the length of ``raw``.
+    ``raw`` is the text between the string's quotes; it begins at ``offset`` in the source. Each diagnostic is a warning whose
+    edits write the strict form. ``{{(id)}}`` is also the correct form of a literal ``{(id)}`` before a ``}``. Therefore, it is
+    reported only if ``id`` is reserved or one of ``known_ids``. If the caller will apply the edits (``is_read``), ``{{(id)}}``
+    is always reported, and the messages describe the text after the edits. The time is linear in the length of ``raw``.
     """
     if "{(" not in raw:
         return []
@@ -109,7 +115,10 @@ def find_slips(raw: str, offset: int, known_ids: Collection[str], *, is_read: bo
 
 
 def _next_opening(raw: str, at: int) -> tuple[int, int] | None:
-    """Return the start and end of the next ``{(`` with all ``{`` before it. (A regular expression would take quadratic time.)"""
+    """Return the start and end of the next ``{(``, including all ``{`` directly before it.
+
+    A regular expression would take quadratic time.
+    """
     brace = raw.find("{(", at)
     if brace < 0:
         return None
@@ -120,7 +129,7 @@ def _next_opening(raw: str, at: int) -> tuple[int, int] | None:
 
 
 def _unpartnered(raw: str) -> set[int]:
-    """Return the offsets of unmatched ``}`` if ``raw`` has more ``}`` than ``{``, else an empty set. References do not count."""
+    """Return the offsets of unmatched ``}`` if ``raw`` has more ``}`` than ``{``, else an empty set. References are ignored."""
     places, depth, excess = set(), 0, 0
     for token in _BRACES.finditer(raw):
         if token["reference"]:
@@ -138,7 +147,7 @@ def _unpartnered(raw: str) -> set[int]:
 
 
 def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is_read: bool) -> tuple[Diagnostic, int]:
-    """Return the warning about a ``{(`` that does not begin a reference, and the offset where the search continues."""
+    """Return the warning about a ``{(`` that does not begin a reference, and the offset from which the search continues."""
     if inside := _INSIDE.match(raw, start) or _INSIDE_BOTH.match(raw, start):
         message, right = (
             f"the brackets of `{_short(inside[0])}` must come after its braces",
@@ -152,21 +161,24 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
     name = re.sub(r"[ .\-]+", lambda gap: "_" if " " in gap[0] else gap[0], near[1]) if near else ""
     if near and not near[0].endswith("}") and (brace := _BRACE_LATER.match(raw, near.end())):
         end, hint = brace.end(), f"for a reference, write `{{({near[1]})}}`"
-        message = f"`{_short(raw[start:end])}` is not a reference; it stays text"
+        message = f"`{_short(raw[start:end])}` is not a reference; it is read as text"
         return _literal(message, Span(offset + start, offset + end), hint), end
     if near and (name in known_ids or name in RESERVED):
         message, span = f"`{_short(near[0])}` is not a reference", Span(offset + start, offset + near.end())
-        return _misspelt("LWT024", message, span, f"{{({name})}}", "it stays text", is_read), near.end()
+        return _misspelt("LWT024", message, span, f"{{({name})}}", "it is read as text", is_read), near.end()
     free = _FREE_TEXT.match(raw, start)
     end = free.end() if free else start + 2
     is_spaced = free is not None and re.fullmatch(_ID, free[1].strip()) is not None
-    hints = [f"a reference has no spaces: `{{({free[1].strip()})}}`"] if free and is_spaced else []
-    message = f"`{_short(raw[start:end]) if free else '{('}` is not a reference; it stays text"
+    hints = [f"a reference cannot contain spaces: `{{({free[1].strip()})}}`"] if free and is_spaced else []
+    message = f"`{_short(raw[start:end]) if free else '{('}` is not a reference; it is read as text"
     return _literal(message, Span(offset + start, offset + end), *hints), end
 
 
 def _misspelt(code: str, message: str, span: Span, right: str, otherwise: str, is_read: bool) -> Diagnostic:
-    """Return the warning about a misspelt reference. ``otherwise`` describes how it is read if ``is_read`` is False."""
+    """Return the warning about a misspelt reference.
+
+    If ``is_read`` is false, the message ends with ``otherwise``, which says how the parser reads the text.
+    """
     message = f"{message}; {f'read as `{_short(right)}`' if is_read else otherwise}"
     return Diagnostic(code, "warning", message, span, (f"write `{_short(right)}`",), (Edit(span, right),))
 
@@ -182,11 +194,11 @@ def _several(match: re.Match[str], offset: int, known_ids: Collection[str], *, i
     names = [each[0][1:-1] for each in _ONE_OF_SEVERAL.finditer(match[0])]
     right = _ONE_OF_SEVERAL.sub(lambda each: f"{{{each[0]}}}", match[0][1:-1])
     span = Span(offset + match.start(), offset + match.end())
-    message = f"`{_short(match[0])}` has {len(names)} ids in one pair of braces"
+    message = f"`{_short(match[0])}` contains {len(names)} ids in one pair of braces"
     if all(name in known_ids or name in RESERVED for name in names):
-        return _misspelt("LWT024", message, span, right, "it is not a reference and stays text", is_read)
+        return _misspelt("LWT024", message, span, right, "it is not a reference and is read as text", is_read)
     hint = f"for a reference, write `{_short(right)}`"
-    return _literal(f"{message}; it is not a reference and stays text", span, hint)
+    return _literal(f"{message}; it is not a reference and is read as text", span, hint)
 
 
 def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | None) -> Diagnostic | None:
@@ -194,8 +206,8 @@ def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | Non
     if known_ids is not None and name not in known_ids and name not in RESERVED:
         return None
     right, span = f"{{({name})}}{match[2]}{match[3]}", Span(offset + match.start(), offset + match.end())
-    message = f"`{_short(match[0])}` has its braces doubled"
-    return _misspelt("LWT026", message, span, right, "it is text, not a reference", known_ids is None)
+    message = f"`{_short(match[0])}` has doubled braces"
+    return _misspelt("LWT026", message, span, right, "it is read as text, not as a reference", known_ids is None)
 
 
 def _stray_brace(reference: re.Match[str], offset: int) -> Diagnostic:
@@ -209,7 +221,7 @@ def _short(text: str) -> str:
 
 
 # References in the syntax of other languages: ``{name}``, ``{{ name.key }}``, ``${name}``, ``$name``, ``{ (name) }``.
-# In LWT all of these are text, perhaps intentionally, so they are reported only if they name a step or the input. The model would
+# In LWT all of these are text, possibly intentionally, so they are reported only if they name a step or the input. The model would
 # get the text instead of the value.
 
 _PATH = r"""(?P<path{n}>(?:\.\w{{1,60}}|\[(?:\d{{1,9}}|"[^"\\\n]{{1,60}}"|'[^'\\\n]{{1,60}}')\]){{0,9}})"""
@@ -232,7 +244,10 @@ def has_lookalikes(text: str) -> bool:
 
 
 def path_of(path: str, mark: str) -> str:
-    """Return ``.key[0]`` as accessors, ``["key"][0]``. The quotes are single if ``mark``, the quote of the string, is single."""
+    """Return the path ``.key[0]`` as accessors, ``["key"][0]``.
+
+    ``mark`` is the quote of the string; if it is single, the accessors have single quotes.
+    """
     quote = "'" if mark.startswith("'") else '"'
     pieces = []
     for key, index, double, single in _STEP.findall(path):
@@ -265,7 +280,7 @@ _LINE = re.compile(r"^.*$", re.MULTILINE)
 
 
 def _without_around(step: str) -> str:
-    """Return the text of a step without the comments after it, and without an unpaired code fence."""
+    """Return the text of a step. The comments after it and an unpaired code fence are removed."""
     fences = [line.start() for line in _LINE.finditer(step) if FENCE.match(step, line.start())]
     if len(fences) % 2:
         step = step[: fences[-1]]
@@ -276,12 +291,12 @@ def _without_around(step: str) -> str:
 
 
 class InvalidStep:
-    """An invalid step with its head at ``start``; ``stop`` is the offset of the next head."""
+    """An invalid step. Its head is at ``start``, and the next head is at ``stop``."""
 
     def __init__(self, text: str, start: int, stop: int, failure: Failure) -> None:
         self.text, self.start, self.stop, self.failure = text, start, stop, failure
         self.name = text[start + 1 : text.index(")", start)]
-        # A semicolon at the end of a line is a separate fault: explain_rest reports it once the step is valid.
+        # A semicolon at the end of a line is a separate fault, which explain_rest reports when the step is valid.
         self.trimmed = start + len(_without_around(text[start:stop]).rstrip("; \t\r\n"))
 
     def _read_with(self, edits: Iterable[Edit]) -> tuple[StepRead | Failure, str]:
@@ -291,29 +306,29 @@ class InvalidStep:
 
     @property
     def is_followed(self) -> bool:
-        """Return whether comments or a fence follow the step. Then the last line of the text may not be part of the step."""
+        """Return whether comments or a fence follow the step, so that the last line of the text may not be part of the step."""
         return self.text[self.trimmed : self.stop].strip("; \t\r\n") != ""
 
     def mended_by(self, *edits: Edit) -> bool:
-        """Return whether the step is valid after ``edits``, and only a comment or a semicolon follows it on its line."""
+        """Return whether, after ``edits``, the step is valid and at most ``;`` or ``,`` and a comment follow it on its line."""
         read, mended = self._read_with(edits)
         if not isinstance(read, StepRead):
             return False
         return _REST.match(mended, read.end, end_of_line(mended, read.end)) is not None
 
     def opened_by(self, edit: Edit) -> bool:
-        """Return whether, after ``edit``, parsing gets past the place of the edit and stops outside of strings."""
+        """Return whether parsing with ``edit`` applied gets past the place of the edit, and stops outside strings."""
         read, _ = self._read_with([edit])
         if isinstance(read, StepRead):
             return self.mended_by(edit)
         return not read.quote and self.start + read.offset > edit.span.start
 
     def furthered_by(self, *edits: Edit) -> bool:
-        """Return whether the step is valid after ``edits``, or its first fault comes later and is outside of strings."""
+        """Return whether ``edits`` make the step valid, or move its first fault further on to a place outside strings."""
         if self.mended_by(*edits):
             return True
         read, mended = self._read_with(edits)
         if isinstance(read, StepRead) or read.quote:
             return False
-        # Both offsets are counted from the end of the text: the edits change lengths only before them.
+        # Both offsets are counted from the end of the text, because the edits change lengths only before them.
         return len(mended) - read.offset < self.stop - self.failure.offset - 1

@@ -1,7 +1,8 @@
-"""Handles lines around the steps of a script that a model wrote: labels before heads, fences, prose in any language.
+"""Cleans the lines around the steps of a script that a model wrote: labels before heads, fences, prose in any language.
 
-The lenient parser turns text without steps into comments. Text that may be a step, or a part of a step, stays and is an error,
-unless all steps are inside of code fences and the text is outside. See ``docs/design/lwt.md#syntax``.
+The lenient parser turns text without steps into comments. Text that may be a step, or part of a step, is kept and reported as an error.
+There is one exception: if all steps of a script are inside code fences, the text outside the fences is removed. See
+``docs/design/lwt.md#syntax``.
 """
 
 import re
@@ -39,14 +40,14 @@ MOST_BROKEN = 200
 
 @frozen
 class Stage:
-    """The result of one stage: the edits, in any order, and their diagnostics."""
+    """The result of one stage: its edits, in any order, and the diagnostics that report these edits."""
 
     edits: tuple[Edit, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
 def warned(message: str, start: int, end: int, hint: str, edits: list[Edit], code: str = "LWT001") -> Diagnostic:
-    """Return a warning about text that ``edits`` remove or change."""
+    """Return a warning about text that is removed or changed by ``edits``."""
     return Diagnostic(code, "warning", message, Span(start, end), (hint,), tuple(edits))
 
 
@@ -76,7 +77,7 @@ _OPENS_TEXT = re.compile(r"(?:\"\"\"|''')\Z")
 
 
 def _may_be_a_step(line: str) -> bool:
-    """Return whether a line between steps may be a step or a part of a step, and therefore may not be prose."""
+    """Return whether a line between steps may be a step or part of a step, rather than prose."""
     if _ONLY_MARKS.match(line) or _OPENS_TEXT.search(line):
         return False
     if (
@@ -109,7 +110,7 @@ class _Line:
 
 @define
 class _Lines:
-    """Splits a text into lines. A step with all its lines counts as one line."""
+    """Splits text into lines. A step with all its lines counts as one line."""
 
     text: str
     found: list[_Line] = field(factory=list)
@@ -119,7 +120,7 @@ class _Lines:
 
     @property
     def within(self) -> int:
-        """Return the number of the enclosing code fence, 0 outside of fences."""
+        """Return the number of the enclosing code fence, 0 outside fences."""
         return self.fences if self.fence else 0
 
     def gather(self) -> None:
@@ -165,7 +166,7 @@ class _Lines:
         return not self.fence and self.text.startswith("##", first) and _HEADING.match(self.text, first) is not None
 
     def _head(self, first: int, end: int) -> int | None:
-        """Return the offset of the step's head on this line, also after a prefix; None if the line has no head."""
+        """Return the offset of the step's head on this line. A prefix may come before the head. Return None if the line has no head."""
         text = self.text
         if dressed := _DRESSED_HEAD.match(text, first):
             return dressed.start()
@@ -202,7 +203,10 @@ class _Lines:
         return end
 
     def _stop(self, head: int) -> int:
-        """Return the furthest possible end of an invalid step: before the next head, or before the end of the fence around it."""
+        """Return the last place where an invalid step may end.
+
+        The step must end before the next head, and before the end of the fence around the step.
+        """
         text = self.text
         stop = next_head(text, head)
         if self.fence:
@@ -244,19 +248,17 @@ _Tell = Callable[..., None]
 
 
 def _compare(text: str, line: _Line, inside: _Line | None, tell: _Tell, told: list[Diagnostic]) -> None:
-    """Report a step outside of the code fences that contain other steps. ``inside`` is the step in a fence with the same id."""
+    """Report a step outside the code fences that contain other steps. ``inside`` is the step with the same id that is in a fence."""
     end = min(line.end, end_of_line(text, line.first))
     if inside is None:
-        message = f"step ({line.name}) is outside the code fence that contains other steps; it is read as well"
+        message = f"step ({line.name}) is outside the code fence that contains other steps; it is read too"
         tell(message, line.first, end, "move it into the fence, or make it a comment with #", [], "LWT036")
     elif line.call is None or line.call != inside.call:
         if _ELIDED.search(text, line.first, end):
             line.kind, line.end = "text", end
             return
-        message = (
-            f"step ({line.name}) is in a code fence and, with another text, outside it: it is unclear which to use"
-        )
-        told.append(Diagnostic("LWT014", "error", message, Span(line.first, end), ("write only one of them",)))
+        message = f"step ({line.name}) differs inside and outside a code fence: it is unclear which step to use"
+        told.append(Diagnostic("LWT014", "error", message, Span(line.first, end), ("keep only one of them",)))
 
 
 _MOST_REMARKS = 500
@@ -266,7 +268,7 @@ _ELIDED = re.compile(r"\.\.\.|\u2026")
 
 
 def _prefixes(text: str, lines: list[_Line], tell: _Tell) -> None:
-    """Remove text before heads and fences, and classify lines that only mention a step as text."""
+    """Remove text before heads and fences. A line that only mentions a step counts as text."""
     proper = {line.name for line in lines if line.kind in ("step", "broken") and _is_proper(text, line)}
     for line in lines:
         if line.kind == "fence" and line.prefix_end >= 0:
@@ -305,7 +307,7 @@ def _is_proper(text: str, line: _Line) -> bool:
 
 
 def _is_label(line: _Line, prefix: str, words: list[str]) -> bool:
-    """Return whether the words before a head are a label of the step. Otherwise the line is a sentence that mentions a step."""
+    """Return whether the words before a head are a label of the step. If not, the line is a sentence that mentions a step."""
     if prefix.rstrip()[-1:].isalnum():
         return line.kind == "step" and len(words) <= 2 and not line.has_words_behind
     return True
@@ -326,7 +328,7 @@ def _groups(lines: list[_Line]) -> Iterator[list[_Line]]:
 
 
 def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *, is_outside: bool) -> None:
-    """Turn lines of text into comments. Possible steps, and groups that are certainly prose, are left to ``explain_lines``."""
+    """Turn lines of text into comments. ``explain_lines`` explains possible steps, and groups that are certainly prose."""
     bodies = [text[line.first : line.end].strip() for line in group]
     if all(map(is_text, bodies, ["", *bodies])):
         return
@@ -361,7 +363,10 @@ def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *
 
 
 def _may_be_a_head(line: str, names: Collection[str]) -> bool:
-    """Return whether a line may be meant as the head of a step; a line that describes a step of ``names`` is not."""
+    """Return whether a line may be meant as the head of a step.
+
+    A line that only describes one of the steps ``names`` does not count.
+    """
     bullet = BULLET.match(line)
     line = line[bullet.end() :] if bullet else line
     bad = BAD_HEAD.match(line)

@@ -1,13 +1,14 @@
 """The command table: names, help texts, and lazy loading.
 
-Each command is a module in this folder with the name of the command. A module is imported only when its command is used: the list
-of commands in the help imports no module, and ``check`` imports no module of another command.
+Each command is a module in this folder with the name of the command. A module is imported only when its command is used: the
+list of commands in the help imports none of the modules, and ``check`` imports only its own module.
 """
 
 import os
 import re
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -16,10 +17,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..output import MEANINGS, Exit, Misused
 
-__all__ = ["COMMANDS", "app", "command", "load_command", "reword"]
+__all__ = ["COMMANDS", "MODULES", "app", "command", "load_command", "reword"]
 
 
-# Rewording of the command-line libraries' messages about options.
+# Rewords the messages of Typer and pydantic about options.
 
 _CHOICE = re.compile(r"'([^']*)'")
 _HEAD = re.compile(r"Invalid value for '([^']+)'(?: / '[^']+')*: (.*)", re.DOTALL)
@@ -31,11 +32,11 @@ _REWORDINGS = (
     (r"(?s)Input should be a valid integer.*", "must be a whole number"),
     (r"(?s)Input should be a (?:valid|finite) number.*", "must be a number"),
 )
-"""Patterns of pydantic's messages, and the wording that replaces them."""
+"""Patterns of pydantic's messages, each with the wording that replaces it."""
 
 
 def reword(message: str) -> str:
-    """Return a command-line error message in this program's wording, instead of that of Typer and pydantic."""
+    """Replace the wording of Typer and pydantic in a command-line error message by this program's wording."""
     message = message.replace(": Value error, ", ": ").rstrip(".")
     head = _HEAD.fullmatch(message)
     if head is None:
@@ -54,24 +55,28 @@ def reword(message: str) -> str:
 OTHER_NAMES: Mapping[str, str] = {
     "lint": "check", "validate": "check", "verify": "state verify", "format": "fmt", "query": "gasl", "html": "report",
     "find": "gasl -c 'FIND ...'", "show": "plan", "dag": "plan", "exec": "run", "execute": "run", "start": "run",
+    **dict.fromkeys(("tests", "pytest", "cases"), "test"),
     "ls": "runs", "list": "runs", "history": "runs", "log": "state log", "models": "model", "pull": "model pull",
     "explain": "rules", "rule": "rules", "resume": "run --resume", "compute": "seed compute", "extract": "seed run",
     "seeds": "seed", "formula": "seed", "sensitivity": "seed sensitivity", "convert": "seed convert", "schema": "seed schema",
     **dict.fromkeys(("anot", "sort", "rerank", "order", "ranking"), "rank"),
     **dict.fromkeys(("hdt", "question", "traverse", "explore", "hypothesize"), "ask"), "search": "ask --search beam",
     "compile": "seed compile", "compiler": "seed compile",
+    **dict.fromkeys(("evaluate", "evals", "score", "benchmark"), "eval"),
     "generate": "answer", "generate-answer": "answer", "judge": "answer",
     **dict.fromkeys(("shell", "console", "prompt", "interactive", "session"), "repl"),
     **dict.fromkeys(("agent", "agents", "tools"), "mcp"), "kit": "agent-kit",
     "server": "serve", "http": "serve", "web": "serve", "lab": "serve", "keys": "serve --list-keys",
 }  # fmt: skip
-"""Maps command names that other tools use to the knotwork command."""
+"""Maps command names that other tools use to the equivalent knotwork commands."""
 
 
 def hint_for(message: str, argv: list[str]) -> str:
-    """Return a hint that names what the user probably meant; "" if the message needs no hint."""
+    """Return a hint with the command or option that the user probably meant; "" if the message needs no hint."""
     if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
         return "run takes one script; pass its input with --input FILE"
+    if argv[:1] == ["run"] and "--each" in argv and message.startswith("No such option: --batch"):
+        return _NO_BATCH
     if argv[:1] in (["answer"], ["ask"], ["rank"]) or argv[:2] == ["seed", "compile"]:
         return _hint_for_loop(argv, message)
     if argv[:1] == ["repl"] and message.startswith(("No such option: --graph", "No such option: -g")):
@@ -100,11 +105,14 @@ def hint_for(message: str, argv: list[str]) -> str:
     return ""
 
 
+_NO_BATCH = (
+    "a step's prompt depends on the answers of earlier steps, so a batch could contain only one step; omit --batch"
+)
 _EXTRA_ARGUMENT = {
     "answer": 'put an instruction of several words in quotes: knotwork answer "Explain tides"',
     "ask": 'put a question of several words in quotes: knotwork ask GRAPH "Who meets the most people?"',
     "rank": 'pass the request with --request: knotwork rank ITEMS --request "cafe with drive-thru"',
-    "seed": "a task is one file; pass contexts to try the seed on with --example CONTEXTS",
+    "seed": "seed compile takes one task; pass contexts to test the seed with --example CONTEXTS",
 }
 _MODEL_OPTIONS = {"answer": "choose the model with --llm, the judge with --judge-llm"}
 _MISSING_ARGUMENT = {
@@ -129,34 +137,43 @@ def _hint_for_loop(argv: list[str], message: str) -> str:
 
 COMMANDS: Mapping[str, str] = {
     "run": "Run a script, a program or a plan.",
-    "check": "Report errors and warnings of scripts, programs, plans and seeds.",
-    "fmt": "Format scripts in place.",
+    "check": "Report errors and warnings in scripts, programs, plans and seeds.",
+    "fmt": "Format scripts and programs in place.",
     "plan": "Show what a run would do: layers, critical path, final step.",
     "gasl": "Run GASL commands in order and show the result of the last one.",
-    "repl": "A prompt for GASL commands, LWT steps and expressions over the same values; .help lists the commands.",
+    "repl": "Open a prompt for GASL commands, LWT steps and expressions that share their values; .help lists the commands.",
     "answer": "Answer an instruction, judge the answer, and improve it until it is good enough.",
-    "ask": "Answer a question about a graph: hypothesise, plan, execute and evaluate until it is answered.",
-    "rank": "Rank items for a request: plan a prompt script, complete it, run it.",
-    "serve": "Serve iterative answers and scripts over HTTP, and the Lab page to try them.",
-    "lsp": "Serve an editor over stdin and stdout: diagnostics, completion, hover and the rest, for .lwt, .gasl and .seed.json.",
+    "ask": "Answer a question about a graph: hypothesise, plan, execute and evaluate until the question is answered.",
+    "rank": "Rank items for a request: plan, complete and run a prompt script.",
+    "eval": "Score a seed, a script or a loop with labelled data, and compare candidates.",
+    "test": "Run the test cases of scripts: NAME.cases.jsonl has the cases of NAME.lwt.",
+    "import": "Write prompts of LangChain, promptfoo and DSPy as scripts and test cases.",
+    "label": "Label reviews by hand: each review has a screen, and each value has a key.",
+    "serve": "Serve iterative answers and scripts over HTTP, together with the Lab, a page for trying both.",
+    "lsp": "Serve an editor over stdin and stdout: diagnostics, completion, hover and other features for .lwt, .gasl and .seed.json.",
     "mcp": "Serve tools, resources and prompts to an agent, over stdio or HTTP.",
     "agent-kit": "Write schemas, tool definitions, grammars and system prompts for agents into one folder.",
-    "replay": "Repeat the commands of a state with the recorded model answers, and compare.",
-    "report": "Write one HTML page.",
-    "grammar": "Print a grammar that makes a model write readable scripts.",
-    "rules": "List the rules of check, or explain one.",
-    "seed": "Compile Formula Seeds, run them on contexts, recompute and explain results.",
+    "replay": "Repeat the commands of a state with the recorded model answers, and compare the results.",
+    "report": "Write a report on a run or a state as one HTML page.",
+    "grammar": "Print a grammar that restricts a model's output to valid text.",
+    "rules": "List the rules of knotwork check, or explain one rule.",
+    "seed": "Compile Formula Seeds, run them on contexts, tune them, recompute and explain results.",
     "graph": "Show how a graph is loaded and what it contains.",
     "state": "Show, compare, fork, roll back and verify a state.",
-    "runs": "List stored runs, or show one in full.",
-    "model": "Download and list models that run locally.",
+    "runs": "List stored runs, or show one run in full.",
+    "model": "Download and list models that run locally; measure the speed of a model.",
 }
-"""Maps each command to the first sentence of its help text, in the order of the help."""
+"""Maps each command to the first sentence of its help text. The help lists the commands in this order."""
 
 
+MODULES = {"import": "import_file"}
+"""Maps commands whose name is a keyword of Python to their modules."""
+
+
+@cache
 def load_command(name: str) -> Any:
-    """Import a command and return it with its options, or a group with its commands."""
-    module = import_module(f".{name.replace('-', '_')}", __package__)
+    """Import the module of a command. Return the command with its options, or a group with its commands."""
+    module = import_module(f".{MODULES.get(name, name.replace('-', '_'))}", __package__)
     inner = getattr(module, "app", None)
     if inner is not None:
         return typer.main.get_group(inner)
@@ -174,7 +191,7 @@ class _Group(TyperGroup):
         )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Load and return the command that the first of ``args`` names."""
+        """Load the command that the first of ``args`` names. Return its name, the command, and the remaining arguments."""
         typed = args[0] if args else ""
         if typed == "help" and typed not in self.commands:
             ctx.fail("No such command 'help'. Did you mean 'knotwork --help'?")
@@ -197,7 +214,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"Exit codes: {_CODES}. FILE may be - for stdin. KNOTWORK_LLM names the model, KNOTWORK_DEBUG=1..3 tells more.",
+    epilog=f"Exit codes: {_CODES}. FILE may be - for stdin. KNOTWORK_LLM sets the default model; KNOTWORK_DEBUG=1..3 logs more details.",
 )
 """The Typer application."""
 
@@ -210,22 +227,43 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _trace(asked: bool) -> None:
+    if asked:
+        from ....api import process_traces as traces
+
+        traces.begin(asked=True)
+
+
 @app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    otel: Annotated[
+        bool,
+        typer.Option(
+            "--otel",
+            callback=_trace,
+            help="Export traces and metrics to the collector at OTEL_EXPORTER_OTLP_ENDPOINT, else at localhost:4318.",
+        ),
+    ] = False,
 ) -> None:
-    """Prompt scripts, graph programs and plans: check them, run them, see what they found."""
+    """Check and run prompt scripts, graph programs, plans and seeds, and show their results."""
+
+
+@cache
+def _program() -> Any:
+    """Return the root group. It is built only once, because building it takes longer than parsing a command line."""
+    return typer.main.get_command(app)
 
 
 def command(argv: list[str]) -> int:
     """Run one command line and return its exit code; report wrong usage on stderr."""
-    from .....adapters.llm.keys import mask_keys
+    from ....api.clients import mask_keys
     from ..output import complain
 
     try:
-        result = app(argv, prog_name="knotwork", standalone_mode=False)
+        result = _program()(argv, prog_name="knotwork", standalone_mode=False)
     except typer.Abort:
         return Exit.INTERRUPTED
     except Misused as error:

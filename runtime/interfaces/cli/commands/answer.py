@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from ..output import Exit, say
 from ..params import (
     LIMITS,
+    CacheAt,
     MaxCalls,
     MaxConcurrency,
     MaxCost,
@@ -15,6 +16,7 @@ from ..params import (
     PriceOf,
     Rate,
     argument,
+    cache_of,
     no_key,
     option,
     time_limit_option,
@@ -34,8 +36,8 @@ def answer(
         option(
             "--check",
             "CHECK",
-            "A check that every answer must pass, without a model: regex:PATTERN, not-regex:PATTERN, contains:TEXT, "
-            "words:MIN..MAX, length:MIN..MAX, lines:MIN..MAX, paragraphs:N, json, schema:{...}. Can be given again.",
+            "Check that every answer must pass, made without a model: regex:PATTERN, not-regex:PATTERN, contains:TEXT, "
+            "words:MIN..MAX, length:MIN..MAX, lines:MIN..MAX, paragraphs:N, json, schema:{...}, expr:EXPRESSION. Repeatable.",
         ),
     ] = None,
     iter_max: Annotated[
@@ -55,7 +57,7 @@ def answer(
         option(
             "--attempts",
             "N",
-            "Answers written in parallel in each iteration, 1 to 8 (default 1); the best one counts.",
+            "Number of answers written in parallel in each iteration, 1 to 8 (default 1); the best answer counts.",
             _HOW,
         ),
     ] = None,
@@ -64,7 +66,7 @@ def answer(
         option(
             "--judges",
             "N",
-            "Number of judges of each answer, 0 to 9 (default 1, or 0 if there are only checks); the median counts.",
+            "Number of judges per answer, 0 to 9 (default 1, or 0 if there are only checks); the median score counts.",
             _HOW,
         ),
     ] = None,
@@ -73,7 +75,7 @@ def answer(
         option(
             "--judge-llm",
             "SPEC",
-            "Model of the judge (default: the model that writes). Repeat it for a panel of judges.",
+            "Model of the judge (default: the model that writes). Repeatable, for several judges.",
             LIMITS,
             callback=no_key,
         ),
@@ -82,7 +84,7 @@ def answer(
         str | None, option("--template", "NAME", "Name of the prompt template (default: default).", _HOW)
     ] = None,
     templates: Annotated[
-        str | None, option("--templates", "FILE", "Custom prompt templates, a JSON file.", _HOW)
+        str | None, option("--templates", "FILE", "JSON file with custom prompt templates.", _HOW)
     ] = None,
     examples: Annotated[
         str | None,
@@ -96,7 +98,9 @@ def answer(
     request: Annotated[
         str | None,
         option(
-            "--request", "FILE", "The request as JSON, as in the HTTP API, or - for stdin. Other options override it."
+            "--request",
+            "FILE",
+            "JSON file with the request, as in the HTTP API; - for stdin. Other options override its values.",
         ),
     ] = None,
     output_format: Annotated[
@@ -104,7 +108,7 @@ def answer(
         option(
             "--format",
             None,
-            "plain: the answer's text. json: one document with all iterations, as the HTTP API gives it. auto: plain.",
+            "plain: the answer's text. json: one document with all iterations, as in the HTTP API. auto: plain.",
             show_default=True,
         ),
     ] = "auto",
@@ -113,7 +117,7 @@ def answer(
         option(
             "--temperature",
             "T",
-            "Temperature of the model that writes, 0 to 2 (default: the model's own, and 0.8 for attempts after the first).",
+            "Temperature of the model that writes, 0 to 2 (default: the model's default, and 0.8 for attempts after the first).",
             _HOW,
             min=0,
             max=2,
@@ -140,6 +144,7 @@ def answer(
     max_cost: MaxCost = None,
     price: PriceOf = None,
     rate: Rate = None,
+    cache: CacheAt = None,
     no_cache: NoCache = False,
 ) -> int:
     """Answer an instruction, judge the answer, and improve it until it is good enough.
@@ -169,13 +174,13 @@ def answer(
         settings = {
             "templates": open_templates(templates), "examples": examples, "time_limit": time_limit,
             "options": {name: value for name, value in call.items() if value is not None}, "max_calls": max_calls,
-            "max_tokens": max_tokens, "max_cost": max_cost, "price": price_of(price), "rate": rate, "cache": not no_cache,
+            "max_tokens": max_tokens, "max_cost": max_cost, "price": price_of(price), "rate": rate, "cache": cache_of(cache, no_cache),
             "max_concurrency": max_concurrency,
         }  # fmt: skip
         return run(answer_request, llm, models, output_format, source.model, settings)
     except Unreadable as error:
         show([Checked((error.diagnostic,), error.source)], sys.stderr)
-        say("nothing was asked")
+        say("no model was called")
         return Exit.ERRORS
     except RequestError as error:
         raise source.usage_error(error) from None

@@ -5,16 +5,18 @@ from typing import Annotated, Literal
 from ..params import (
     LIMITS,
     AsWritten,
+    CacheAt,
     ChunksFile,
     MaxConcurrency,
     MaxCost,
     MaxTokens,
     ModelSpec,
-    NoCache,
+    NoCaches,
     OnAnotherGraph,
     PriceOf,
     Rate,
     argument,
+    cache_of,
     flag,
     option,
     time_limit_option,
@@ -25,7 +27,11 @@ SEARCH = "Search"
 
 def ask(
     graph: Annotated[
-        str, argument("GRAPH", "A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME for a graph of NetworkX.")
+        str,
+        argument(
+            "GRAPH",
+            "A graph: a GraphML, GML, GEXF, JSON or CSV file, nx:NAME for a graph built into NetworkX, or a database, ladybug:PATH or bolt://USER@HOST/DB.",
+        ),
     ],
     question: Annotated[str, argument("QUESTION", "The question, or - for stdin.")],
     state: Annotated[
@@ -33,18 +39,21 @@ def ask(
         option(
             "--state",
             "DIR",
-            "Store findings and steps in this directory. The same question continues there, or is answered from it.",
+            "Store findings and steps in this directory. The same question resumes from it, or returns the stored answer.",
         ),
     ] = None,
     max_steps: Annotated[
-        int, option("--max-steps", "N", "Maximum number of steps, earlier attempts included.", min=1, show_default=True)
+        int,
+        option(
+            "--max-steps", "N", "Maximum number of steps, including those of earlier runs.", min=1, show_default=True
+        ),
     ] = 12,
     max_repairs: Annotated[
         int,
         option(
             "--max-repairs",
             "N",
-            "Maximum number of repairs of a refused plan in each step.",
+            "Maximum number of times that a refused plan is repaired, per step.",
             min=0,
             max=20,
             show_default=True,
@@ -68,7 +77,7 @@ def ask(
         option(
             "--search",
             None,
-            "Search: try several plans, each on a copy of the state, and keep the best answer; --max-steps counts plans.",
+            "Search: try several plans, each on a copy of the state, and keep the best answer; --max-steps limits the number of plans.",
             SEARCH,
         ),
     ] = None,
@@ -89,7 +98,7 @@ def ask(
         option(
             "--value",
             None,
-            "Value of a state: rated by the model, or the share of keys with a value.",
+            "Value of a state. judge: the model rates it. filled: the share of keys with a value.",
             SEARCH,
             show_default=True,
         ),
@@ -97,7 +106,13 @@ def ask(
     enough: Annotated[
         float,
         option(
-            "--enough", "X", "Value of an answer that ends the search.", SEARCH, min=0.0, max=1.0, show_default=True
+            "--enough",
+            "X",
+            "Minimum value of an answer that ends the search.",
+            SEARCH,
+            min=0.0,
+            max=1.0,
+            show_default=True,
         ),
     ] = 0.8,
     tree: Annotated[
@@ -105,7 +120,7 @@ def ask(
         option(
             "--tree",
             "FILE",
-            "Write the search tree as .json, .mmd (Mermaid), .dot (Graphviz) or text; - is stderr.",
+            "Write the search tree to this file, as .json, .mmd (Mermaid), .dot (Graphviz) or text; - for stderr.",
             SEARCH,
         ),
     ] = None,
@@ -116,12 +131,12 @@ def ask(
             "N",
             "Maximum number of characters of a prompt (default 24000, 9000 for the local model).",
             LIMITS,
-            min=6000,
+            min=7000,
         ),
     ] = None,
     time_limit: Annotated[
         float | None,
-        time_limit_option("Time limit in seconds; asking again continues."),
+        time_limit_option("Time limit in seconds; the same command continues the work later."),
     ] = None,
     llm: ModelSpec = None,
     max_concurrency: MaxConcurrency = 8,
@@ -130,7 +145,7 @@ def ask(
         option(
             "--max-calls",
             "N",
-            "Maximum number of calls, those of plans included; a call that would exceed it is not made.",
+            "Maximum number of model calls, including those made by plans; a call beyond the limit is not made.",
             LIMITS,
             min=0,
             show_default=True,
@@ -140,27 +155,27 @@ def ask(
     max_cost: MaxCost = None,
     price: PriceOf = None,
     rate: Rate = None,
-    no_cache: NoCache = False,
+    cache: CacheAt = None,
+    no_cache: NoCaches = False,
 ) -> int:
-    """Answer a question about a graph: hypothesise, plan, execute and evaluate until it is answered.
+    """Answer a question about a graph: hypothesise, plan, execute and evaluate until the question is answered.
 
     The answer is written to stdout. Hypotheses, commands, decisions and evidence are written to stderr as they happen. Exit code 4 if
     the answer is not backed by evidence.
 
-    With --search, several plans are tried in parallel, and the findings are saved in --state at the end, all at once.
+    With --search, several plans are tried in parallel, and all findings are saved in --state together at the end.
 
-    With --state, the same command resumes after Ctrl-C, a kill or a limit; no call is paid for twice.
+    With --state, the same command resumes a run that Ctrl-C, a kill or a limit has ended; no call is paid for twice.
 
     Example: knotwork ask nx:les_miserables "Who meets the most people?" --state run/ --llm openai:gpt-5-mini
     """
-    from ...options import GraphOptions, Limits
+    from ...options import price_of
     from ..ask_run import run
-    from ..ask_summary import Question, SearchOptions
 
-    limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
     return run(
-        Question(
-            question, GraphOptions(graph, state, chunks, question, force, raw), llm, max_steps, max_repairs, prompt_characters, time_limit,
-            again, output_format, max_concurrency, limits, SearchOptions(search, width, branching, depth, value, enough, tree),
-        )
+        graph, question, output_format, tree, search,
+        {"width": width, "branching": branching, "depth": depth, "value": value, "enough": enough},
+        state=state, llm=llm, chunks=chunks, max_steps=max_steps, max_repairs=max_repairs, prompt_characters=prompt_characters,
+        time_limit=time_limit, again=again, force=force, raw=raw, max_concurrency=max_concurrency, max_calls=max_calls,
+        max_tokens=max_tokens, max_cost=max_cost, price=price_of(price), rate=rate, cache=cache_of(cache, no_cache),
     )  # fmt: skip

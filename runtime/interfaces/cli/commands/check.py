@@ -9,7 +9,7 @@ import typer
 
 from .....lang.diagnostic import as_json
 from ..output import Exit, json_text
-from ..params import AsWritten, GraphSource, InputFile, Lenient, MaxSteps, ScriptFiles, StateFolder
+from ..params import AsWritten, FunctionsFile, GraphSource, InputFile, Lenient, MaxSteps, ScriptFiles, option
 
 if TYPE_CHECKING:
     from ....api.checks import Checked
@@ -20,28 +20,40 @@ def check(
     input_file: InputFile = None,
     lenient: Lenient = False,
     max_steps: MaxSteps = 10_000,
+    functions: FunctionsFile = None,
     graph: GraphSource = None,
-    state: StateFolder = None,
+    state: Annotated[str | None, option("--state", "DIR", "Directory of an existing state.")] = None,
     raw: AsWritten = False,
     output_format: Annotated[
-        Literal["human", "json"], typer.Option("--format", help="Text for people, or one JSON array.")
+        Literal["human", "json"], typer.Option("--format", help="human: readable text. json: one JSON array.")
     ] = "human",
 ) -> int:
-    """Report errors and warnings of scripts, programs, plans and seeds.
+    """Report errors and warnings in scripts, programs, plans and seeds.
 
-    A program or a plan is checked against the graph and the state, if given. A seed is checked against the input (one context or a
-    list of contexts), if given; the number of reviews that each keyword keeps is then reported. Exit code 3 if there is an error.
+    If a graph or a state is given, programs and plans are checked against it. If an input (one context or a list of contexts) is
+    given, seeds are checked against it, and the output states how many reviews each keyword keeps. An evaluation (.eval.json) is
+    checked together with the files that it names, and test cases (.cases.jsonl) with their script. Exit code 3 if
+    there is an error.
 
     Example: knotwork check cafes.lwt --input request.json
     """
-    from ..inputs import check_files, show, warn
+    from ..inputs import check_files, functions_in, show, warn
 
     against = None
     if graph is not None or state is not None:
         from ....api import states
 
         against = states.surroundings(graph, state, raw, warn)
-    results = check_files(files, "lenient" if lenient else "strict", input_file, against, max_steps=max_steps)
+    offered = functions_in(functions)
+    results = check_files(
+        files,
+        "lenient" if lenient else "strict",
+        input_file,
+        against,
+        max_steps=max_steps,
+        evaluations=True,
+        functions=offered,
+    )
     if output_format == "json":
         print(json_text([as_json(d, result.source) for result in results for d in result.diagnostics]))
     else:
@@ -63,8 +75,10 @@ def _summary(results: "Sequence[Checked]") -> str:
     ]
     sizes: Counter[str] = Counter()
     for result in results:
-        sizes["step" if isinstance(result, CheckedScript | CheckedSeed) else "command"] += result.size
-    parts = [counted(sizes[noun], noun) for noun in ("step", "command") if sizes[noun]]
+        is_cases = result.source.name.endswith(".cases.jsonl")
+        noun = "case" if is_cases else "step" if isinstance(result, CheckedScript | CheckedSeed) else "command"
+        sizes[noun] += result.size
+    parts = [counted(sizes[noun], noun) for noun in ("step", "command", "case") if sizes[noun]]
     return (
         f"{', '.join(found) or 'nothing to report'} in {counted(len(results), 'file')} ({', '.join(parts) or 'empty'})"
     )

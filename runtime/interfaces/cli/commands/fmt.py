@@ -9,24 +9,24 @@ from .....lang.diagnostic import has_errors, printable
 from ....api.files import is_stream, replace_file
 from ..inputs import STDIN, Unreadable, only_one_stdin, read_source, required, show
 from ..output import Exit, colour, complain, paint, say
-from ..params import Lenient, MaxSteps, ScriptFiles, flag
+from ..params import Lenient, MaxSteps, argument, flag
 
 if TYPE_CHECKING:
     from .....lang.source import Source
     from ....api.checks import Checked
 
 _LISTED = 20
-"""Maximum number of lenient readings that are listed; ``knotwork check --lenient`` shows all."""
+"""Maximum number of leniently read places that are listed; ``knotwork check --lenient`` shows all."""
 
 
 def fmt(
-    files: ScriptFiles,
+    files: Annotated[list[str], argument("FILE", ".lwt scripts and .gasl programs, or - for stdin.")],
     check: Annotated[bool, flag("--check", "Write nothing; exit with 1 if a file would change.")] = False,
     diff: Annotated[bool, flag("--diff", "Write nothing; print the changes.")] = False,
     lenient: Lenient = False,
     max_steps: MaxSteps = 10_000,
 ) -> int:
-    """Format scripts in place.
+    """Format scripts and programs in place.
 
     Text from stdin (-) is formatted and written to stdout. A file with errors is not changed (exit code 3).
 
@@ -69,7 +69,7 @@ def _formatted(source: "Source", mode: Literal["lenient", "strict"], max_steps: 
     """Return the formatted text. If the text has errors, show the errors and return None."""
     from ....api.checks import Checked, format_text
 
-    kind = required(source, ("script", "program"), "fmt formats scripts (.lwt) and programs (.gasl), not JSON")
+    kind = required(source, ("script", "program"), "fmt formats scripts (.lwt) and programs (.gasl)")
     read, text = format_text(source, "script" if kind == "script" else "program", mode, max_steps)
     if read.failed:
         show([Checked(tuple(d for d in read.found if has_errors([d])), source)], sys.stderr)
@@ -83,7 +83,7 @@ def _formatted(source: "Source", mode: Literal["lenient", "strict"], max_steps: 
 
 
 def _list_readings(read: "Checked") -> None:
-    """Report each lenient reading on stderr, one line each."""
+    """Report on stderr each place that was read leniently, one line per place."""
     for diagnostic in read.found[:_LISTED]:
         line, column = read.source.position(diagnostic.span.start if diagnostic.span else 0)
         say(f"{printable(read.source.name)}:{line}:{column}: {printable(diagnostic.message)} ({diagnostic.code})")
@@ -92,7 +92,7 @@ def _list_readings(read: "Checked") -> None:
 
 
 def _write(name: str, text: str, is_changed: bool) -> int:
-    """Write a formatted text to its file, or to stdout; return the exit code."""
+    """Write formatted text to its file, or to stdout; return the exit code."""
     if name == STDIN or is_stream(Path(name)):  # a pipe can't be rewritten in place
         sys.stdout.write(text)
     elif is_changed:

@@ -4,19 +4,20 @@ from typing import Annotated, Literal
 
 import typer
 
+from ..params import argument
+
 
 def grammar(
-    language: Annotated[
-        Literal["lwt", "gasl", "expr"], typer.Argument(help="Language of the grammar.", show_default=False)
-    ],
+    language: Annotated[Literal["lwt", "gasl", "expr"], argument("LANGUAGE", "Language of the grammar.")],
     dialect: Annotated[
         Literal["llguidance", "openai", "lark"],
         typer.Option(
-            "--for", help="llguidance (llama.cpp, vLLM, local models), an OpenAI custom tool, or Lark as we read it."
+            "--for",
+            help="llguidance: for llama.cpp, vLLM and local models. openai: for an OpenAI custom tool. lark: for the Lark parser.",
         ),
     ] = "llguidance",
 ) -> int:
-    """Print a grammar that makes a model write readable scripts.
+    """Print a grammar that restricts a model's output to valid text.
 
     Example: knotwork grammar lwt --for openai > tool.json
     """

@@ -9,9 +9,9 @@ from ..output import Exit, Misused, say
 
 
 def lsp() -> int:
-    """Serve an editor over stdin and stdout: diagnostics, completion, hover and the rest, for .lwt, .gasl and .seed.json.
+    """Serve an editor over stdin and stdout: diagnostics, completion, hover and other features for .lwt, .gasl and .seed.json.
 
-    Editors start this command themselves; docs/reference/editors.md has the settings for each editor.
+    Editors start this command themselves; docs/reference/editors.md lists the settings for each editor.
 
     Example: knotwork lsp (the command of the server in an editor's settings)
     """
@@ -25,7 +25,7 @@ def lsp() -> int:
 def perform() -> int:
     """Serve until the editor disconnects; return the exit code. Raises ``Misused`` if the extra, stdin or stdout is missing."""
     if find_spec("pygls") is None:
-        raise Misused("lsp: its extra is not installed", "pip install 'knotwork[editor]'")
+        raise Misused("lsp: the optional dependencies are not installed", "pip install 'knotwork[editor]'")
     if sys.stdin is None or sys.stdout is None:
         raise Misused("lsp needs stdin and stdout", "start it from an editor")
     if sys.stdin.isatty():

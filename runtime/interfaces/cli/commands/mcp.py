@@ -10,6 +10,7 @@ from ..output import Exit, Misused, complain, say
 from ..params import (
     SERVER,
     AsWritten,
+    CacheAt,
     ChunksFile,
     GraphSource,
     Host,
@@ -21,11 +22,12 @@ from ..params import (
     MaxTokens,
     ModelSpec,
     NamedModels,
-    NoCache,
+    NoCaches,
     OnAnotherGraph,
     PriceOf,
     RatePerKey,
     StateFolder,
+    cache_of,
     flag,
     option,
     time_limit_option,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 def mcp(
     graph: GraphSource = None,
     state: StateFolder = None,
-    read_only: Annotated[bool, flag("--read-only", "Read-only: refuse all changes of the state.")] = False,
+    read_only: Annotated[bool, flag("--read-only", "Refuse all changes to the state.")] = False,
     force: OnAnotherGraph = False,
     raw: AsWritten = False,
     chunks: ChunksFile = None,
@@ -62,17 +64,18 @@ def mcp(
     rate_per_key: RatePerKey = "600/minute",
     log: LogRequests = False,
     max_runs: MaxRuns = 16,
-    time_limit: Annotated[float, time_limit_option("Time limit of a tool call in seconds.", show_default=True)] = 600.0,
+    time_limit: Annotated[float, time_limit_option("Time limit per tool call in seconds.", show_default=True)] = 600.0,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     price: PriceOf = None,
-    no_cache: NoCache = False,
+    cache: CacheAt = None,
+    no_cache: NoCaches = False,
 ) -> int:
     """Serve tools, resources and prompts to an agent, over stdio or HTTP.
 
-    Limits on calls, tokens and cost apply to the whole life of the server. The server reads and writes only the files that are named
-    in its options.
+    Limits on calls, tokens and cost apply to the entire lifetime of the server. The server reads and writes only the files that are
+    named in its options.
 
     Example: knotwork mcp --graph nx:les_miserables --state run/ --max-calls 200
     """
@@ -84,7 +87,7 @@ def mcp(
     from ...options import check_folder, named_specs, price_of
 
     if find_spec("mcp") is None:
-        raise Misused("mcp: its extra is not installed", "pip install 'knotwork[mcp]'")
+        raise Misused("mcp: the optional dependencies are not installed", "pip install 'knotwork[mcp]'")
     if port is not None and any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
         raise Misused("mcp --http: the server's extra is not installed", "pip install 'knotwork[mcp,server]'")
     check_folder(state)  # before ``Path`` turns an empty name into "."
@@ -93,17 +96,18 @@ def mcp(
         raise Misused(f"{state} is a file; --state needs a directory", hint)
     if llm is not None and no_model:
         raise Misused("--llm and --no-model contradict each other", "give only one of them")
-    if max_cost is not None and price is None and not no_model:
-        raise Misused("--max-cost needs --price", "US dollars per million prompt and completion tokens: --price 0.25/2")
     if state is not None and read_only:
         states.find(state)
+    over_http = {"--keys": keys is not None, "--log": log, "--host": host != "127.0.0.1"}
+    if port is None and (unused := [name for name, given in over_http.items() if given]):
+        raise Misused(f"{unused[0]} applies only to --http", "add --http PORT to serve HTTP")
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     limits = Limits(max_calls, max_tokens, max_cost, price_of(price), time_limit, max_runs)
     spec = None if no_model else (llm or default_spec(needed=False)).strip() or None
     settings = Settings(
         graph=graph, state=Path(state) if state is not None else None, read_only=read_only, force=force, raw=raw,
         spec=spec, models={} if no_model else named_specs(models or ()), chunks=chunks,
-        cache=not no_cache, limits=limits,
+        cache=cache_of(cache, no_cache), limits=limits,
     )  # fmt: skip
     return (
         _over_stdio(settings)
@@ -115,10 +119,10 @@ def mcp(
 def _open(settings: "Settings") -> "ServerWorkspace":
     from .....lang.diagnostic import printable
     from ...mcp.workspace import ServerWorkspace
-    from ..inputs import telling, warn
+    from ..inputs import opening_callbacks, warn
 
-    workspace = ServerWorkspace.open(settings, telling(warn))
-    graph = workspace.graph or "none: scripts and seeds only"
+    workspace = ServerWorkspace.open(settings, opening_callbacks(warn))
+    graph = workspace.graph or "none (scripts and seeds only)"
     state = f"{settings.state or 'in memory'}{', read-only' if settings.read_only else ''}"
     say(printable(f"knotwork mcp: graph {graph} · state {state} · model {settings.spec or 'none'}"))
     return workspace

@@ -1,7 +1,8 @@
 """``knotwork plan``: show the steps of a run and their order, without running them."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from .....lang.diagnostic import printable
 from ....api.figures import counted
 from ..output import Exit, colour, complain, json_text, paint
-from ..params import InputFile, Lenient, MaxSteps
+from ..params import FunctionsFile, InputFile, Lenient, MaxSteps
 
 
 def plan(
@@ -23,23 +24,29 @@ def plan(
     ],
     output_format: Annotated[
         Literal["text", "json", "mermaid", "dot"],
-        typer.Option("--format", help="text for people; mermaid and dot draw the graph."),
+        typer.Option(
+            "--format", help="text: readable text. json: one document. mermaid and dot: a diagram of the graph."
+        ),
     ] = "text",
     input_file: InputFile = None,
     lenient: Lenient = False,
     max_steps: MaxSteps = 10_000,
+    functions: FunctionsFile = None,
 ) -> int:
     """Show what a run would do: layers, critical path, final step.
 
-    For a program or a plan, it shows the commands, their dependencies, and which commands call a model.
-    For a Formula Seed, it shows the values and their dependencies. Steps not needed for the output are marked x. No model is called.
+    For a program or a plan, it shows the commands, their dependencies, and which commands call a model. For a Formula Seed, it
+    shows the values and their dependencies. Steps that the output does not need are marked x. No model is called.
 
     Example: knotwork plan cafes.lwt --format dot | dot -Tsvg > cafes.svg
     """
-    from ....api.checks import CheckedProgram, plan_of
-    from ..inputs import check_files, show
+    from ....api.checks import CheckedProgram
+    from ....api.plans import plan_of
+    from ..inputs import check_files, functions_in, show
 
-    results = check_files([file], "lenient" if lenient else "strict", input_file, max_steps=max_steps)
+    results = check_files(
+        [file], "lenient" if lenient else "strict", input_file, max_steps=max_steps, functions=functions_in(functions)
+    )
     show([result.without_remarks for result in results], sys.stderr)
     if any(result.failed for result in results):
         return Exit.ERRORS
@@ -65,7 +72,7 @@ def plan(
 
 
 def _script_text(plan: dict[str, Any], on: bool) -> list[str]:
-    from ....api.checks import FINAL_RULES
+    from ....api.plans import FINAL_RULES
 
     steps = {step["id"]: step for step in plan["steps"]}
     final, path, unneeded = plan["final"]["step"], plan["critical_path"], plan["unneeded"]
@@ -80,7 +87,7 @@ def _script_text(plan: dict[str, Any], on: bool) -> list[str]:
         inputs = ", ".join(f"({target})" for target in step["refers_to"])
         row = f"{f'({name})':<{width}}  {step['operation']:<5} {'← ' + inputs if inputs else ''}".rstrip()
         rows[name] = row + (f"  when={printable(step['when'])}" if "when" in step else "")
-    lines += _layer_rows(plan, rows, on)
+    lines += _layer_rows(plan, rows, on, {name: step["script"] for name, step in steps.items() if "script" in step})
     shown = [f"({step})" for step in path]
     if len(shown) > 24:
         shown = [*shown[:12], f"… {len(shown) - 24:,} more …", *shown[-12:]]
@@ -92,14 +99,22 @@ def _script_text(plan: dict[str, Any], on: bool) -> list[str]:
     return lines
 
 
-def _layer_rows(plan: dict[str, Any], rows: dict[str, str], on: bool) -> list[str]:
-    """Return a line for each step, layer by layer. Steps that are not needed are marked x and dimmed."""
-    return [
-        paint(f"{f'layer {number}' if step == layer[0] else '':<10}{mark} {rows[step]}", "dim", on and mark == "x")
-        for number, layer in enumerate(plan["layers"], 1)
-        for step in layer
-        for mark in ("x" if step in plan["unneeded"] else " ")
-    ]
+def _layer_rows(
+    plan: dict[str, Any], rows: dict[str, str], on: bool, scripts: Mapping[str, dict[str, Any]] = MappingProxyType({})
+) -> list[str]:
+    """Return a line for each step, layer by layer. Steps that are not needed are marked x and dimmed.
+
+    ``scripts`` are the plans of the scripts that steps run; these plans are indented below their steps.
+    """
+    lines = []
+    for number, layer in enumerate(plan["layers"], 1):
+        for step in layer:
+            mark = "x" if step in plan["unneeded"] else " "
+            head = f"layer {number}" if step == layer[0] else ""
+            lines.append(paint(f"{head:<10}{mark} {rows[step]}", "dim", on and mark == "x"))
+            if step in scripts:
+                lines += [f"{'':<14}{line}".rstrip() for line in _script_text(scripts[step], on)]
+    return lines
 
 
 def _seed_text(plan: dict[str, Any], on: bool) -> list[str]:
@@ -130,7 +145,7 @@ def _program_text(plan: dict[str, Any], on: bool) -> list[str]:
             f"{row['number']:>4}  {text}{sources}{paint('  calls a model', 'bold', on) if row['asks_a_model'] else ''}"
         )
     if outer := dict.fromkeys(name for row in rows for name in row["from_elsewhere"]):
-        lines += ["", printable(f"defined outside of the program: {', '.join(outer)}")]
+        lines += ["", printable(f"defined outside the program: {', '.join(outer)}")]
     return [*lines, "", "EXPLAIN before a command shows how it would search the graph"]
 
 

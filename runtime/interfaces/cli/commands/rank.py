@@ -1,4 +1,4 @@
-"""``knotwork rank``: rank items for a request. A model plans a script and completes it; the output of the script is the ranking."""
+"""``knotwork rank``: rank items for a request. A model plans and completes a script; the output of the script is the ranking."""
 
 import asyncio
 import sys
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ..output import Exit, Misused, complain, say
 from ..params import (
     LIMITS,
+    CacheAt,
     MaxConcurrency,
     MaxCost,
     MaxTokens,
@@ -15,6 +16,7 @@ from ..params import (
     PriceOf,
     Rate,
     argument,
+    cache_of,
     flag,
     option,
     time_limit_option,
@@ -32,7 +34,8 @@ def rank(
         str | None,
         argument(
             "ITEMS",
-            'A JSON file: a list, or {"items": [...]} with what else scripts may read; - is stdin. Not needed with --resume.',
+            'JSON file with the items: a list, or {"items": [...], ...} with further data for scripts; - for stdin. '
+            "Not needed with --resume.",
         ),
     ] = None,
     request: Annotated[str | None, option("--request -r", "TEXT", "The request, in one sentence.")] = None,
@@ -41,7 +44,7 @@ def rank(
         option(
             "--requests",
             "FILE",
-            'Many requests, a line each: {"request": "..."}; - is stdin. Request n is Rnn in the debug log.',
+            'File with one request per line, {"request": "..."}; - for stdin. The debug log numbers the requests R00, R01 and so on.',
         ),
     ] = None,
     limit: Annotated[int | None, option("--limit -n", "N", "Use only the first N requests.", min=1)] = None,
@@ -57,7 +60,7 @@ def rank(
     ] = "auto",
     resume: Annotated[str | None, option("--resume", "RUN", "Resume a stored run and reuse its answers.")] = None,
     force: Annotated[
-        bool, flag("--force", "Resume although items or requests changed; affected calls are repeated.")
+        bool, flag("--force", "Resume even if items or requests changed; affected calls are repeated.")
     ] = False,
     max_iterations: Annotated[
         int | None,
@@ -75,7 +78,7 @@ def rank(
         option(
             "--max-calls",
             "N",
-            "Maximum number of calls of all requests (default: 100 for each request); a call that would exceed it is not made.",
+            "Maximum number of calls for all requests (default: 100 per request); a call beyond the limit is not made.",
             LIMITS,
             min=0,
         ),
@@ -84,20 +87,22 @@ def rank(
     max_cost: MaxCost = None,
     price: PriceOf = None,
     rate: Rate = None,
+    cache: CacheAt = None,
     no_cache: NoCache = False,
 ) -> int:
-    """Rank items for a request: plan a prompt script, complete it, run it.
+    """Rank items for a request: plan, complete and run a prompt script.
 
-    Positions count from 1. The ranking is written to stdout, progress and messages to stderr. Exit code 4 if only some requests were
+    Positions start at 1. The ranking is written to stdout, progress and messages to stderr. Exit code 4 if only some requests were
     ranked.
 
     Example: knotwork rank cafes.json --request "cafe with drive-thru"
     """
     from ....api.checks import Checked
     from ....api.figures import Calls
-    from ....api.planner import Rankings, RequestError, RunError
+    from ....api.planner import Rankings, RequestError, RunError, read_requests
+    from ....errors import WrongFile
     from ...options import price_of
-    from ..inputs import Unreadable, only_one_stdin, read_input, show
+    from ..inputs import Unreadable, only_one_stdin, read_input, read_source, show
     from ..rank_view import finish, open_view
 
     only_one_stdin([items, requests])
@@ -110,12 +115,13 @@ def rank(
     settings: dict[str, Any] = {"max_calls": max_calls, "max_iterations": max_iterations, "time_limit": time_limit}
     calls = Calls()
     try:
+        asked = None if request is None else [request]
         rankings = Rankings(
             None if items is None else read_input(items),
-            [request] if request is not None else None if requests is None else _requests(requests), llm,
+            asked if requests is None else read_requests(read_source(requests, like="*.jsonl")), llm,
             limit=None if request is not None else limit, name=f"rank {items}", warn=lambda text: view.note(f"warning: {text}"),
             record=True, resume=resume, force=force, max_concurrency=max_concurrency, max_tokens=max_tokens, max_cost=max_cost,
-            price=price_of(price), rate=rate, cache=not no_cache,
+            price=price_of(price), rate=rate, cache=cache_of(cache, no_cache),
             **{name: value for name, value in settings.items() if value is not None},
         )  # fmt: skip
         view = open_view(calls, rankings.requests)
@@ -124,6 +130,8 @@ def rank(
         show([Checked((_with_hints(error),), error.source)], sys.stderr)
         say("nothing was ranked")
         return Exit.ERRORS
+    except WrongFile as error:
+        raise Misused(error.message, error.hint) from None
     except RunError as error:
         complain(error.message, error.hint)
         return Exit.USAGE if resume is not None else Exit.FAILED
@@ -136,13 +144,13 @@ def rank(
 
 
 _ITEMS = '[{"name": "Milkcrate"}, ...], or {"items": [...]}'
-_LINE = 'a line is {"request": "cafe with drive-thru"}'
-_KEYS = ("request", "context", "query", "question", "text")
-"""Keys that may hold the request in a line of a requests file; "context" is the older name."""
 
 
 def _with_hints(error: "Unreadable") -> "Diagnostic":
-    """Return the diagnostic of a file with hints for this command. The original hints describe the input of a script."""
+    """Return the diagnostic for an unreadable file, with hints that fit this command.
+
+    Its original hints are about the input of a script.
+    """
     from attrs import evolve
 
     diagnostic, name = error.diagnostic, error.source.name
@@ -155,33 +163,3 @@ def _with_hints(error: "Unreadable") -> "Diagnostic":
     if not hints or "plain text" in hints[0]:
         hints = (f"{'the file is CSV; ' if name.lower().endswith(('.csv', '.tsv')) else ''}items are JSON: {_ITEMS}",)
     return evolve(diagnostic, hints=hints)
-
-
-def _requests(name: str) -> list[str]:
-    """Return the requests of a file, one JSON object or JSON string per line. Raises ``Unreadable`` and ``Misused``."""
-    from .....adapters.llm.json_schema import read_json
-    from ..inputs import read_source
-
-    source = read_source(name, like="*.jsonl")
-    beginning, hint = source.text.lstrip()[:1], _LINE
-    if beginning == "[":
-        hint = f"{_LINE}; convert a list into lines: jq -c '.[]' {source.name}"
-    elif beginning not in ("{", '"'):
-        hint = f"{_LINE}; convert plain lines: jq -R . {source.name}"
-    requests: list[str] = []
-    for number, line in enumerate(source.text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value = read_json(line)
-        except ValueError as error:
-            reason = str(error).replace("(line 1, ", "(")  # the message below has the line number in the file
-            raise Misused(f"{source.name}, line {number}: not JSON: {reason}", hint) from None
-        if isinstance(value, dict):
-            value = next((value[key] for key in _KEYS if key in value), None)
-        if not isinstance(value, str) or not value.strip():
-            raise Misused(f"{source.name}, line {number}: the request is missing", hint)
-        requests.append(value)
-    if not requests:
-        raise Misused(f"{source.name} has no requests", _LINE)
-    return requests

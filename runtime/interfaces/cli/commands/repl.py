@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from ..params import (
     AsWritten,
+    CacheAt,
     ChunksFile,
     InputFile,
     MaxCalls,
@@ -11,11 +12,12 @@ from ..params import (
     MaxTokens,
     ModelSpec,
     NamedModels,
-    NoCache,
+    NoCaches,
     OnAnotherGraph,
     PriceOf,
     StateFolder,
     argument,
+    cache_of,
     flag,
     option,
 )
@@ -26,7 +28,7 @@ def repl(
         str | None,
         argument(
             "GRAPH",
-            "A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME. Without one there are no GASL commands.",
+            "A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME. GASL commands need a graph.",
         ),
     ] = None,
     commands: Annotated[list[str] | None, option("--command -c", "TEXT", "Run this text and exit. Repeatable.")] = None,
@@ -50,12 +52,13 @@ def repl(
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     price: PriceOf = None,
-    no_cache: NoCache = False,
-    no_rc: Annotated[bool, flag("--no-rc", "Do not run the user's settings file at the start.")] = False,
+    cache: CacheAt = None,
+    no_cache: NoCaches = False,
+    no_rc: Annotated[bool, flag("--no-rc", "Do not run the user's settings file at startup.")] = False,
 ) -> int:
-    """A prompt for GASL commands, LWT steps and expressions over the same values; .help lists the commands.
+    """Open a prompt for GASL commands, LWT steps and expressions that share their values; .help lists the commands.
 
-    Without a terminal, commands are read from stdin. The exit code is that of the first failed command, as if it had been run alone.
+    Without a terminal, commands are read from stdin. If commands fail, the exit code is that of the first command that failed.
 
     Example: knotwork repl nx:les_miserables --state story/
     """
@@ -63,15 +66,10 @@ def repl(
     from ...options import Limits
     from ...repl import SessionOptions
     from ..prompt import perform
-    from ..turn import ReplOptions
 
     session = SessionOptions(
-        workspace=WorkspaceOptions(graph, state, chunks, force=force, raw=raw), llm=llm, models=tuple(models or ()), mode=mode,
-        limits=Limits(max_calls, max_tokens, max_cost, price, cache=not no_cache),
+        workspace=WorkspaceOptions(graph, state, chunks, force=force, raw=raw, cache=not no_cache),
+        llm=llm, models=tuple(models or ()), mode=mode,
+        limits=Limits(max_calls, max_tokens, max_cost, price, cache=cache_of(cache, no_cache)),
     )  # fmt: skip
-    return perform(
-        ReplOptions(
-            session=session, commands=tuple(commands or ()), files=tuple(files or ()), fail_fast=fail_fast, input_file=input_file,
-            rc=not no_rc,
-        )
-    )  # fmt: skip
+    return perform(session, commands or (), files or (), fail_fast=fail_fast, input_file=input_file, rc=not no_rc)

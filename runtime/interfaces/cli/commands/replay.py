@@ -35,7 +35,7 @@ def replay(
     raw: AsWritten = False,
     output_format: Annotated[Literal["table", "json"], typer.Option("--format", help="Table or JSON.")] = "table",
 ) -> int:
-    """Repeat the commands of a state with the recorded model answers, and compare.
+    """Repeat the commands of a state with the recorded model answers, and compare the results.
 
     The state itself is not changed. Exit code 0 if the result is identical, 1 if it differs.
 
@@ -43,10 +43,10 @@ def replay(
     """
     from ....api import workspace
 
-    recorded = states.object_of(folder)
+    recorded = states.object_of(folder, warn)
     source = graph or workspace.graph_of(recorded)
     if source is None:
-        raise Misused("the state does not name its graph", "name it: --graph FILE")
+        raise Misused("the state does not record its graph", "use --graph FILE")
     adapter = states.load_graph(source, raw or (graph is None and workspace.raw_of(recorded)), warn)
     verdict = gasl.replay(recorded, adapter, llm, chunks=chunks or workspace.chunks_of(recorded))
     if output_format == "json":
@@ -64,7 +64,7 @@ def replay(
     for remark in verdict.remarks:
         say(remark)
     if not verdict.identical and states.has_rollback(recorded):
-        say("the state was rolled back with knotwork state rollback, which a replay does not repeat")
+        say("the state was rolled back with knotwork state rollback; a replay does not repeat rollbacks")
     return Exit.DONE if verdict.identical else Exit.FAILED
 
 

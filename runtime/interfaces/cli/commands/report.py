@@ -34,14 +34,14 @@ def report(
     graph: GraphSource = None,
     raw: AsWritten = False,
 ) -> int:
-    """Write one HTML page.
+    """Write a report on a run or a state as one HTML page.
 
-    For a run (rank, ask, seed compile, run), the page shows each phase with its status, time, tokens and cost, each call with prompt
-    and answer, repairs with their errors, tools, commands, decisions.
+    For a run (rank, ask, seed compile, run), the page shows each phase with its status, time, tokens and cost, each call with
+    its prompt and its answer, each repair with its errors, and the tools, commands and decisions.
 
     For a state, the page shows the question, each step with its reason, the findings with their evidence, the graph around the
-    findings, and the questions asked. The state records its graph; --graph names another one. If the graph recorded in the state
-    can't be read, only the evidence is drawn.
+    findings, and all questions that were asked. The graph is the one recorded in the state, unless --graph is given. If the
+    recorded graph can't be read, only the evidence is drawn.
 
     Example: knotwork report run/ -o findings.html
     """
@@ -57,7 +57,7 @@ def report(
         sys.stdout.write(made.page + "\n")
         return Exit.DONE
     path = Path(output) if output is not None else made.path
-    # Without --output, links are not followed: a folder of another user may contain a link with the default name.
+    # Without --output, links are not followed, because in another user's folder the default name may be a link.
     replace_file(path, made.page, follow=output is not None)
     say(printable(f"written to {path}"))
     return Exit.DONE

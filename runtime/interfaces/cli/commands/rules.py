@@ -7,13 +7,14 @@ import typer
 
 from ....api.checks import RULES, Rule, find_rule, nearest_rule
 from ..output import Exit, colour, complain, json_text, paint
+from ..params import argument
 
 
 def rules(
-    code: Annotated[str | None, typer.Argument(help="Code of one rule to explain.", show_default=False)] = None,
+    code: Annotated[str | None, argument("CODE", "Code of one rule to explain.")] = None,
     output_format: Annotated[Literal["text", "json"], typer.Option("--format", help="Text or JSON.")] = "text",
 ) -> int:
-    """List the rules of check, or explain one.
+    """List the rules of knotwork check, or explain one rule.
 
     Example: knotwork rules LWT012
     """

@@ -11,6 +11,7 @@ from ..output import Exit, Misused, complain, say
 from ..params import (
     LIMITS,
     SERVER,
+    CacheAt,
     Host,
     KeysFile,
     LogRequests,
@@ -23,6 +24,7 @@ from ..params import (
     NoCache,
     PriceOf,
     RatePerKey,
+    cache_of,
     flag,
     option,
     time_limit_option,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from ...web.web_models import ServerSettings
 
 KEYS = "Keys"
-"""The heading in the help of the options for keys."""
+"""The help's heading for the key options."""
 
 
 def serve(
@@ -45,19 +47,29 @@ def serve(
     llm: ModelSpec = None,
     models: NamedModels = None,
     history: Annotated[
-        str | None, option("--history", "FILE", "File of the answers' history (default: next to the runs).")
+        str | None,
+        option(
+            "--history",
+            "FILE",
+            "File for the history of answers (default: next to the runs), or postgresql://HOST/DATABASE (shared by servers).",
+        ),
     ] = None,
     keep_runs: Annotated[
         int,
-        option("--keep-runs", "N", "Number of runs kept per key; the oldest are deleted.", min=1, show_default=True),
+        option(
+            "--keep-runs", "N", "Number of runs stored per key; the oldest runs are deleted.", min=1, show_default=True
+        ),
     ] = 1000,
-    templates: Annotated[str | None, option("--templates", "FILE", "Prompt templates that clients may name.")] = None,
+    templates: Annotated[
+        str | None, option("--templates", "FILE", "JSON file with prompt templates that clients can select.")
+    ] = None,
     cors: Annotated[
-        list[str] | None, option("--cors", "ORIGIN", "Allowed origin of web pages, such as https://example.org.")
+        list[str] | None,
+        option("--cors", "ORIGIN", "Allowed origin of web pages, such as https://example.org. Repeatable."),
     ] = None,
     keys: KeysFile = None,
     add_key: Annotated[
-        str | None, option("--add-key", "NAME", "Make an API key, print it once, and exit.", KEYS)
+        str | None, option("--add-key", "NAME", "Create an API key, print it once, and exit.", KEYS)
     ] = None,
     remove_key: Annotated[str | None, option("--remove-key", "NAME", "Remove an API key and exit.", KEYS)] = None,
     list_keys: Annotated[bool, flag("--list-keys", "List the API keys by name and exit.", KEYS)] = False,
@@ -67,28 +79,37 @@ def serve(
         option("--max-runs-per-key", "N", "Maximum number of parallel runs per key.", LIMITS, min=1, show_default=True),
     ] = 4,
     rate_per_key: RatePerKey = "120/minute",
-    time_limit: Annotated[float, time_limit_option("Time limit of a run in seconds.", show_default=True)] = 600.0,
+    time_limit: Annotated[float, time_limit_option("Time limit per run in seconds.", show_default=True)] = 600.0,
     grace: Annotated[
-        float, option("--grace", "S", "Seconds that runs have to finish at shutdown.", LIMITS, min=0, show_default=True)
+        float,
+        option(
+            "--grace",
+            "S",
+            "Number of seconds that runs may take to finish at shutdown.",
+            LIMITS,
+            min=0,
+            show_default=True,
+        ),
     ] = 30.0,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     price: PriceOf = None,
+    cache: CacheAt = None,
     no_cache: NoCache = False,
     log: LogRequests = False,
 ) -> int:
-    """Serve iterative answers and scripts over HTTP, and the Lab page to try them.
+    """Serve iterative answers and scripts over HTTP, together with the Lab, a page for trying both.
 
     Without keys the server accepts only local clients. Limits on calls, tokens and cost apply to each run.
 
     Example: knotwork serve --llm openai:gpt-4o --port 8000
     """
-    from ....api.runs import base_directory, level
+    from ....api.runs import level
     from ...options import price_of
 
     if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
-        raise Misused("serve: its extra is not installed", "pip install 'knotwork[server]'")
+        raise Misused("serve: the optional dependencies are not installed", "pip install 'knotwork[server]'")
     key_file = keys_path(keys)
     if add_key is not None or remove_key is not None or list_keys:
         return _manage_keys(key_file, add_key, remove_key, list_keys)
@@ -98,13 +119,35 @@ def serve(
     from ...web.web_models import ServerSettings
 
     settings = ServerSettings(
-        models=_models(llm, models or ()), history=Path(history) if history is not None else base_directory().parent / "answers.sqlite",
+        models=_models(llm, models or ()), history=_history(history),
         keys=key_file, keep=keep_runs, host=host, port=port, templates=Path(templates) if templates is not None else None,
         cors=tuple(_origin(each) for each in cors or ()), limits=Limits(requests_per_minute(rate_per_key), max_runs, max_runs_per_key),
-        run=RunLimits(max_calls, max_tokens, max_cost, price_of(price), time_limit), grace=grace, cache=not no_cache,
+        run=RunLimits(max_calls, max_tokens, max_cost, price_of(price), time_limit), grace=grace, cache=cache_of(cache, no_cache),
         log=log or level() > 0,
     )  # fmt: skip
     return _serve(settings)
+
+
+def _history(text: str | None) -> "Path | str":
+    """Return the path of the SQLite file, or the URL of the PostgreSQL database. Raises ``Misused``."""
+    from ....api.runs import base_directory
+    from ....api.server_runs import POSTGRES, has_password, without_password
+
+    if text is None:
+        return base_directory().parent / "answers.sqlite"
+    if not text.startswith(POSTGRES):
+        if "://" in text:
+            raise Misused(
+                f"--history: {without_password(text)} is neither a file nor a PostgreSQL database",
+                "give a FILE or postgresql://HOST/DATABASE",
+            )
+        return Path(text)
+    if has_password(text):
+        raise Misused(
+            f"--history: the URL {without_password(text)} has a password, which others can read",
+            "set PGPASSWORD, or write the password into ~/.pgpass",
+        )
+    return text
 
 
 def _manage_keys(path: Path, new: str | None, removed: str | None, listed: bool) -> int:
@@ -113,14 +156,14 @@ def _manage_keys(path: Path, new: str | None, removed: str | None, listed: bool)
     from ...http.access import KeysError, add_key, read_keys, remove_key
 
     if sum((new is not None, removed is not None, listed)) > 1:
-        raise Misused("--add-key, --remove-key and --list-keys exclude each other", "give only one of them")
+        raise Misused("--add-key, --remove-key and --list-keys can't be combined", "give only one of them")
     try:
         if new is not None:
             print(add_key(path, new))
             say(printable(f"the key is shown only this once; its hash is stored in {path}"))
         elif removed is not None:
             remove_key(path, removed)
-            say(printable(f"removed; servers that use {path} no longer accept it"))
+            say(printable(f"the key was removed; servers that use {path} no longer accept it"))
         else:
             for key in read_keys(path):
                 print(printable(f"{key.created}  {key.name}"))
@@ -145,19 +188,19 @@ def needs_keys(keys: "Keys", host: str) -> bool:
     needed = keys.needed
     if not needed and not is_loopback(host):
         raise Misused(
-            f"--host {printable(host)} accepts other machines, but no API key exists",
-            "make one: knotwork serve --add-key NAME; or listen on 127.0.0.1",
+            f"--host {printable(host)} allows other machines to connect, but no API key exists",
+            "create a key with: knotwork serve --add-key NAME; or listen on 127.0.0.1",
         )
     return needed
 
 
 def say_keys(needed: bool) -> None:
     """Report on stderr whether clients need a key."""
-    say("keys: needed" if needed else "keys: not needed on this machine; knotwork serve --add-key NAME makes one")
+    say("keys: required" if needed else "keys: not required on this machine; knotwork serve --add-key NAME creates one")
 
 
 _ALIASES = {"local": "local", "replay": "replay", "record": "record"}
-"""Public names of models whose specs may have a file path, which is not disclosed."""
+"""Maps kinds of model specs to public names. Specs of these kinds may contain a file path, which must not be disclosed."""
 
 
 def _serve(settings: "ServerSettings") -> int:
@@ -205,12 +248,12 @@ def _models(llm: str | None, named: Sequence[str]) -> "tuple[Model, ...]":
     if name in others:
         name = "default"
     if name in others:
-        raise Misused(f"--model {name}=... has the name of the server's own model", "choose another name")
+        raise Misused(f"--model {name}=... has the same name as the server's default model", "choose another name")
     return (Model(name, spec), *(Model(each, wanted) for each, wanted in others.items()))
 
 
 def _public_name(spec: str) -> str:
-    """Return the name under which clients see the model. It is never an address or a path."""
+    """Return the name of the model that clients see. It is never an address or a path."""
     if spec.startswith(("http://", "https://")):
         return spec.partition("#")[2] or "default"
     scheme, _, rest = spec.partition(":")
@@ -232,5 +275,5 @@ def _origin(text: str) -> str:
     except ValueError:
         plain = False
     if not plain:
-        raise Misused(f"--cors: {text!r} is not an origin", "scheme and host without a path: https://example.org")
+        raise Misused(f"--cors: {text!r} is not an origin", "give scheme and host without a path: https://example.org")
     return text.lower()

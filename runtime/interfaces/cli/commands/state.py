@@ -104,6 +104,9 @@ def _show_key(state: states.Snapshot, key: str, evidence: bool, form: Literal["t
 def _evidence_text(piece: Any) -> str:
     if piece.get("kind") == "model":
         return f"{piece.get('model') or 'a model'}, from {short_text(piece.get('cited') or piece.get('shown') or [])}"
+    if piece.get("kind") == "computed":
+        columns = ", ".join(f"{name} = {text}" for name, text in dict(piece.get("columns") or {}).items())
+        return f"{columns} over {piece.get('over', 0):,} items"
     ids = piece.get("nodes") or piece.get("edges") or []
     source = piece.get("file_path") or piece.get("doc_id") or piece.get("source_id")
     return " · ".join(filter(None, [short_text(ids), short_text(source) if source else "", piece.get("snippet") or ""]))
@@ -113,7 +116,7 @@ def _evidence_text(piece: Any) -> str:
 def log(
     folder: Folder,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, help="Maximum number of steps to list, latest last.")
+        int, typer.Option("--limit", "-n", metavar="N", min=1, help="Maximum number of steps to list, latest last.")
     ] = 50,
     output_format: Form = "table",
 ) -> int:
@@ -172,7 +175,7 @@ def fork(
 
     Example: knotwork state fork run/ attempt-2/
     """
-    hash_ = states.fork(folder, into)
+    hash_ = states.fork(folder, into, warn)
     say(printable(f"copied {folder} to {into} · hash {hash_[:12]}"))
     return Exit.DONE
 
@@ -182,12 +185,12 @@ def rollback(
     folder: Folder,
     to: Annotated[str, typer.Argument(metavar="HASH", help="A hash from the log, or its first characters.")],
 ) -> int:
-    """Restore an earlier commit of a state. The restoration is a new commit: the history is kept and nothing is lost.
+    """Restore an earlier commit of a state. The restoration adds a new commit; earlier commits are kept.
 
     Example: knotwork state rollback run/ 4f2a91
     """
     try:
-        before, after = states.roll_back(folder, to, "knotwork state rollback")
+        before, after = states.roll_back(folder, to, "knotwork state rollback", warn)
     except states.StateError as error:
         complain(error.message, error.hint)
         return Exit.FAILED

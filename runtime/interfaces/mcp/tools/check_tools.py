@@ -1,4 +1,4 @@
-"""The tools ``check`` (the errors in a text) and ``explain`` (how a text would run). Neither runs the text or calls a model."""
+"""The tools ``check`` (the errors in a text) and ``explain`` (how a text would run). These tools call no model and do not run the text."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -8,12 +8,14 @@ from pydantic import Field
 
 from .....lang.diagnostic import Diagnostic, has_errors
 from .....lang.source import Source
-from ....api.checks import CheckedProgram, CheckedScript, CheckedSeed, check_seed, plan_of
+from ....api.checks import CheckedProgram, CheckedScript, CheckedSeed, check_seed
 from ....api.explain import explain_commands, find_rule, formatted_text, nearest_rule
-from ....api.shared_workspace import MISSING, ClientChecks
+from ....api.plans import plan_of
+from ....api.shared_workspace import MISSING, ClientChecks, ExecutionError, checked_parameters
 from ..long_calls import Timeout, run_long
+from ..resources import card
 from ..tool_errors import ToolError
-from ..tool_results import Arguments, Diagnosed, Page, Session, Text
+from ..tool_results import Arguments, Diagnosed, Page, Parameters, Session, Text
 from .tool import Call, Tool, source_of
 
 Language = Literal["lwt", "gasl", "plan", "seed"]
@@ -28,10 +30,10 @@ class CheckArguments(Arguments):
     language: Language = Field(
         description="lwt: a prompt script. gasl: a program of graph commands. plan: GASL commands in JSON. seed: a Formula Seed."
     )
-    text: Text | dict[str, Any] = Field(description="The text itself; a plan or a seed may also be the JSON object")
-    input: Any = Field(default=None, description="The input of a script, any JSON value: paths into it are checked")
+    text: Text | dict[str, Any] = Field(description="The text; a plan or a seed may also be a JSON object")
+    input: Any = Field(default=None, description="The input of a script (any JSON value); paths into it are checked")
     lenient: bool = Field(
-        default=False, description="Read a script that a model wrote: accept code fences and small mistakes"
+        default=False, description="Accept code fences and small mistakes in a script that a model wrote"
     )
     session: str = Session
 
@@ -42,7 +44,7 @@ class Checked(Diagnosed):
     ok: bool = Field(default=False, description="Whether the text can run: it has no errors")
     formatted: str | None = Field(default=None, description="The text in its canonical format, if it can be parsed")
     formatted_page: Page | None = Field(
-        default=None, description="The formatted text in pages, if it is longer than a page"
+        default=None, description="The pages of the formatted text, if it is longer than a page"
     )
 
 
@@ -75,36 +77,39 @@ def _check_text(
 
 CHECK = Tool(
     "check", "Check a text",
-    "Report the errors of a script (lwt), a program (gasl), a plan or a seed, and run nothing. Programs are checked against "
+    "Report the errors in a script (lwt), a program (gasl), a plan or a seed, and run nothing. Programs are checked against "
     "the server's graph and state. Each diagnostic has a code, a span and, if a fix is certain, exact edits: apply them and check "
     "again. A text may have at most 100,000 characters.",
     CheckArguments, Checked, _check,
 )  # fmt: skip
 
 
-# ``explain`` says how a text would run, without running the text, or what a diagnostic's code means.
+# ``explain`` describes how a text would run, without running it, or what a diagnostic's code means.
 
 _COMMANDS = 1_000
 """Maximum number of commands that are explained."""
 _STEPS = 200
-"""Maximum number of layers, of steps in a layer, and of steps in the critical path."""
+"""Maximum number of layers, of steps per layer, and of steps in the critical path."""
 
 
 class ExplainArguments(Arguments):
-    """A text with its language, or a code."""
+    """A text with its language, a language, or a code."""
 
-    language: Language | None = None
+    language: Language | None = Field(
+        default=None, description="The text's language; without a text, the language to describe"
+    )
     text: Text | dict[str, Any] | None = Field(
-        default=None, description="The text; a plan or a seed may also be the JSON object"
+        default=None, description="The text; a plan or a seed may also be a JSON object"
     )
     code: str | None = Field(
         default=None, max_length=80, description="The code of a diagnostic, such as GASL070, to explain"
     )
     session: str = Session
+    parameters: dict[str, Any] = Parameters
 
 
 class Explained(Diagnosed):
-    """How the text would run. It can't run if ``diagnostics`` has errors."""
+    """How the text would run. It can't run if ``diagnostics`` contains errors."""
 
     steps: Page | None = Field(
         default=None,
@@ -120,19 +125,22 @@ class Explained(Diagnosed):
     left_out: int = Field(
         default=0, description="Number of later commands that are not explained; their calls are not counted"
     )
-    why: str = Field(default="", description="Why commands are left out")
+    why: str = Field(default="", description="Why some commands are not explained")
     rule: dict[str, Any] | None = Field(
-        default=None, description="The rule of a code: {code, name, severity, summary, why, bad, good}"
+        default=None, description="The rule with this code: {code, name, severity, summary, why, bad, good}"
     )
+    card: str = Field(default="", description="The description of a language, if only the language was given")
 
 
 async def _explain(call: Call, arguments: ExplainArguments) -> Explained:
     if arguments.code is not None:
         return Explained(rule=_rule(arguments.code))
+    if arguments.text is None and arguments.language is not None:
+        return Explained(card=card(arguments.language))
     if arguments.text is None:
-        raise ToolError("arguments", "text is missing", "give a text with its language, or a code")
+        raise ToolError("arguments", "text is missing", "give a text with its language, only a language, or a code")
     if arguments.language is None:
-        raise ToolError("arguments", "language is missing", "lwt, gasl, plan or seed")
+        raise ToolError("arguments", "language is missing", "use lwt, gasl, plan or seed")
     source, language = source_of(arguments.text, NAMES[arguments.language]), arguments.language
     if language == "gasl" or language == "plan":
         return await _explain_program(call, arguments, source, language)
@@ -162,7 +170,7 @@ def _rule(code: str) -> dict[str, Any]:
     found = find_rule(code)
     if found is None:
         like = nearest_rule(code)
-        hint = f"did you mean {like}?" if like else "knotwork://reference/rules has all rules"
+        hint = f"did you mean {like}?" if like else "knotwork://reference/rules lists all rules"
         raise ToolError("not-found", f"unknown rule {code}", hint)
     keys = ("code", "name", "severity", "summary", "why", "bad", "good")
     return {key: getattr(found, key) for key in keys}
@@ -183,9 +191,15 @@ async def _explain_program(
     await workspace.current()
     executor, statements = workspace.session(key), checked.program.statements
     timeout = Timeout()
+    try:
+        given = checked_parameters(checked.program, arguments.parameters)
+    except ExecutionError as error:
+        raise ToolError("arguments", error.message, error.hint) from None
 
     def work(cancel: asyncio.Event) -> Coroutine[Any, Any, list[dict[str, Any]]]:
-        return explain_commands(statements[:_COMMANDS], executor, cancel, with_variables=language == "gasl")
+        return explain_commands(
+            statements[:_COMMANDS], executor, cancel, with_variables=language == "gasl", parameters=given
+        )
 
     rows = await run_long(workspace, call.client, work, timeout, turn=True)
     calls, left_out = sum(int(row["model_calls"]) for row in rows), len(statements) - len(rows)
@@ -200,6 +214,7 @@ async def _explain_program(
 EXPLAIN = Tool(
     "explain", "Explain how a text would run",
     "Explain how a text would run, and run nothing. Program or plan: how each command finds its result, the expected rows, the "
-    "model calls. Script or seed: the steps that each step waits for. With a code: the meaning of that diagnostic, with examples.",
+    "model calls. Script or seed: the steps that each step waits for. With a code: the meaning of that diagnostic, with examples. With a "
+    "language alone: how to write it, for example all you need to write GASL.",
     ExplainArguments, Explained, _explain,
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """The tools ``run_plan``, ``execute`` and ``run_lwt``: run GASL and prompt scripts with the server's graph, state and models."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -19,6 +19,7 @@ from ....api.shared_workspace import (
     ProgramRun,
     ScriptError,
     Tally,
+    checked_parameters,
     last_with_value,
     plan_status,
     uses_graph,
@@ -29,7 +30,7 @@ from ....excerpts import abridged, cut, storable
 from ....results import Run, StepResult, coercions, plain
 from ..long_calls import Timeout, progress_reports, run_long
 from ..tool_errors import ToolError
-from ..tool_results import LIMIT, Arguments, Budget, Diagnosed, Page, Session, Spent, Text
+from ..tool_results import LIMIT, Arguments, Budget, Diagnosed, Page, Parameters, Session, Spent, Text
 from ..workspace import NO_MODEL
 from .check_tools import NAMES
 from .tool import LIMIT_HINT, Call, DiagnosedMembers, Tool, budget_of, source_of, spent_of
@@ -50,6 +51,7 @@ class RunPlanArguments(Arguments):
     )
     session: str = Session
     limit: int = Limit
+    parameters: dict[str, Any] = Parameters
 
 
 class ExecuteArguments(Arguments):
@@ -58,13 +60,14 @@ class ExecuteArguments(Arguments):
     program: Text = Field(min_length=1, description="GASL, one command per line")
     session: str = Session
     limit: int = Limit
+    parameters: dict[str, Any] = Parameters
 
 
 class Ran(BaseModel):
     """The result of a command."""
 
     number: str = Field(
-        description="The command's number in this plan or program, from 1; 2.1 is a command that the second one ran"
+        description="The command's number in this plan or program, from 1; 2.1 is a command that the second command ran"
     )
     step: str = Field(description="The command's number in the state's history")
     command: str
@@ -79,24 +82,24 @@ class Ran(BaseModel):
 
 
 class PlanRan(Diagnosed):
-    """The result of a plan or a program. If ``diagnostics`` has errors, nothing was run."""
+    """The result of a plan or a program. If ``diagnostics`` contains errors, nothing was run."""
 
     status: Literal[
         "success", "empty", "partial", "binding_failure", "schema_mismatch", "error", "cancelled", "refused"
     ] = "refused"
     commands: list[Ran] = Field(
         default_factory=list,
-        description="In order. Of very many, those that did not succeed and the first others",
+        description="In order. If there are very many, only those that did not succeed and the first of the others",
     )
     more_commands: int = Field(default=0, description="Number of records that are not listed")
     all_commands: dict[str, Any] | None = Field(
-        default=None, description="The arguments of `page` that return all records, if there are more"
+        default=None, description="Arguments for `page` to get all records; null if all are listed"
     )
-    planned: int = Field(default=0, description="Number of commands of the outermost level, run or not")
-    variable: str | None = Field(default=None, description="The variable that the last command with a value bound")
+    planned: int = Field(default=0, description="Number of top-level commands, run or not")
+    variable: str | None = Field(default=None, description="The variable bound by the last command that has a value")
     value: Page | None = Field(default=None, description="The variable's value")
     variables: list[str] = Field(default_factory=list, description="All variables of the session")
-    before: str = Field(default="", description="The state's hash before the call: roll back to it to undo the call")
+    before: str = Field(default="", description="The state's hash before the call; roll back to it to undo the call")
     state: str = Field(default="", description="The state's hash after the call")
     changed: bool = Field(default=False, description="Whether the state was changed")
     spent: Spent | None = Field(default=None, description="The call's model cost, if it sent a request")
@@ -109,16 +112,25 @@ async def _run_plan(call: Call, arguments: RunPlanArguments) -> PlanRan:
         hint = "use execute for commands without a plan; a plan is " + '{"plan_id": ..., "why": ..., "commands": [...]}'
         raise ToolError("arguments", "plan is not JSON", hint)
     source = source_of(arguments.plan, NAMES["plan"])
-    return await _run(call, arguments.session, arguments.limit, source, "plan", arguments.plan)
+    return await _run(call, arguments.session, arguments.limit, source, "plan", arguments.plan, arguments.parameters)
 
 
 async def _execute(call: Call, arguments: ExecuteArguments) -> PlanRan:
-    return await _run(call, arguments.session, arguments.limit, Source(arguments.program, NAMES["gasl"]), "gasl", "")
+    return await _run(
+        call,
+        arguments.session,
+        arguments.limit,
+        Source(arguments.program, NAMES["gasl"]),
+        "gasl",
+        "",
+        arguments.parameters,
+    )
 
 
 async def _run(
-    call: Call, name: str, limit: int, source: Source, language: Literal["plan", "gasl"], written: Any
-) -> PlanRan:
+    call: Call, name: str, limit: int, source: Source, language: Literal["plan", "gasl"], written: Any,
+    parameters: Mapping[str, Any],
+) -> PlanRan:  # fmt: skip
     workspace, timeout = call.workspace, Timeout()
     workspace.need_graph()
     checks = await workspace.checks(call.session(name))
@@ -129,13 +141,19 @@ async def _run(
     if checked.failed:
         return PlanRan(**diagnosed, planned=len(checked.program.statements), budget=budget_of(call))
     if not checked.program.statements:
-        raise ToolError("arguments", "the program has no command", "one per line, such as FIND nodes LIMIT 3 AS some")
+        raise ToolError(
+            "arguments", "the program has no commands", "write one per line, such as FIND nodes LIMIT 3 AS some"
+        )
+    try:
+        checked_parameters(checked.program, parameters)
+    except ExecutionError as error:
+        raise ToolError("arguments", error.message, error.hint) from None
     await workspace.current()
     executor = workspace.session(call.session(name))
     async with progress_reports(call.report) as on_event:
 
         def work(cancel: asyncio.Event) -> Coroutine[Any, Any, ProgramRun]:
-            return workspace.run_program(executor, checked, checks.surroundings, cancel, on_event)
+            return workspace.run_program(executor, checked, checks.surroundings, cancel, on_event, parameters)
 
         try:
             run = await run_long(workspace, call.client, work, timeout, turn=True)
@@ -167,7 +185,7 @@ def _program_result(
 
 
 def _numbered(records: Sequence[ExecutionRecord]) -> Iterator[tuple[str, ExecutionRecord]]:
-    """Yield all records with their numbers in the plan. Records of nested commands follow that of the command that ran them."""
+    """Yield all records with their numbers in the plan. Records of nested commands follow the record of the command that ran them."""
     for number, record in enumerate(records, 1):
         for each in _flat(record):
             yield f"{number}.{each.part}" if each.part else str(number), each
@@ -203,13 +221,13 @@ def _ran(call: Call, number: str, record: ExecutionRecord, timed_out: bool) -> R
 RUN_PLAN = Tool(
     "run_plan", "Run a plan",
     "Check a plan of GASL commands against the graph and the state, and run it. A plan with errors is refused with its diagnostics, and "
-    "nothing runs. A plan begins without variables; `execute` can use those that it binds. After a cancellation, earlier commits "
+    "nothing runs. A plan begins without variables; `execute` can use the variables that it binds. After a cancellation, earlier commits "
     "remain. A status other than success is not an error of the call: read the commands.",
     RunPlanArguments, PlanRan, _run_plan, writes=True, asks=True, graph=True, again=False,
 )  # fmt: skip
 EXECUTE = Tool(
     "execute", "Execute commands",
-    "Run GASL commands in order with the variables of the session, until one fails. All are checked first. A status other "
+    "Run GASL commands in order with the variables of the session, until one fails. All commands are checked first. A status other "
     "than success is not an error of the call: read the commands.",
     ExecuteArguments, PlanRan, _execute, writes=True, asks=True, graph=True, again=False,
 )  # fmt: skip
@@ -224,10 +242,12 @@ _LONGEST_SCRIPT = 1_000
 class RunLwtArguments(Arguments):
     """A script and its input."""
 
-    script: Text = Field(min_length=1, description="The script. LLM, CONST, EXPR, EACH, ANSWER and, with a graph, GASL")
-    input: Any = Field(default=None, description="The run's input, {(input)} in the script: any JSON value")
+    script: Text = Field(
+        min_length=1, description="The script, with LLM, CONST, EXPR, EACH, ANSWER and (on a graph) GASL"
+    )
+    input: Any = Field(default=None, description="The run's input (any JSON value), {(input)} in the script")
     lenient: bool = Field(
-        default=False, description="Read a script that a model wrote: accept code fences and small mistakes"
+        default=False, description="Accept code fences and small mistakes in a script that a model wrote"
     )
     all_steps: bool = Field(default=False, description="Also run the steps that the final step does not need")
     limit: int = Field(default=100, ge=1, le=LIMIT, description="Maximum number of items of the value in the result")
@@ -247,18 +267,19 @@ class Step(BaseModel):
 
 
 class ScriptRan(Diagnosed):
-    """The result of a script. If ``diagnostics`` has errors, nothing was run."""
+    """The result of a script. If ``diagnostics`` contains errors, nothing was run."""
 
     status: Literal["complete", "partial", "failed", "cancelled", "refused"] = "refused"
     final: str = Field(default="", description="The step whose output is the script's output")
     output: Page | None = Field(default=None, description="The final step's text")
-    value: Page | None = Field(default=None, description="The final step's value, if it is not a text")
+    value: Page | None = Field(default=None, description="The final step's value, if it is not a string")
     steps: list[Step] = Field(
-        default_factory=list, description="In order. Of very many, those that failed and the first others"
+        default_factory=list,
+        description="In order. If there are very many, only those that failed and the first of the others",
     )
     more_steps: int = Field(default=0, description="Number of steps that are not listed")
     all_steps: dict[str, Any] | None = Field(
-        default=None, description="The arguments of `page` that return all steps, if there are more"
+        default=None, description="Arguments for `page` to get all steps; null if all are listed"
     )
     warnings: list[str] = Field(default_factory=list)
     spent: Spent | None = Field(default=None, description="The call's model cost, if it sent a request")

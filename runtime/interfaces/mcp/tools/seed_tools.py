@@ -20,7 +20,7 @@ from .tool import Call, Tool, source_of
 _ERRORS = 50
 _ROWS = 10_000
 
-Seed = Field(description="The seed: the JSON object, or its JSON text (then edits point into what you wrote)")
+Seed = Field(description="The seed: a JSON object, or its JSON text (then edits refer to the text that you sent)")
 
 
 LeftOut = Literal["explain", "sensitivity"]
@@ -76,7 +76,9 @@ class SeedComputeArguments(Arguments):
     )
     context: dict[str, Any] | None = Field(default=None, description="The value of `context` in expressions")
     explain: str | None = Field(default=None, max_length=200, description="The name of a value to explain")
-    sensitivity: bool = Field(default=False, description="List the single extractions that decide an output")
+    sensitivity: bool = Field(
+        default=False, description="List the single extractions whose change would change an output"
+    )
 
 
 class Fault(BaseModel):
@@ -86,11 +88,11 @@ class Fault(BaseModel):
     kind: str
     message: str
     hint: str = ""
-    root: str = Field(default="", description="The step that caused the fault, if it is another one")
+    root: str = Field(default="", description="The step that caused the fault, if it is another step")
 
 
 class SeedComputed(Diagnosed):
-    """The result. If ``diagnostics`` has errors, nothing was computed."""
+    """The result. If ``diagnostics`` contains errors, nothing was computed."""
 
     status: Literal["complete", "partial", "failed", "refused"] = "refused"
     outputs: Page | None = None
@@ -102,7 +104,7 @@ class SeedComputed(Diagnosed):
     )
     sensitivity: Any = Field(default=None, description="Changes of single extractions that change an output, abridged")
     left_out: list[LeftOut] = Field(
-        default_factory=list, description="Requested parts that the time limit of a call did not allow"
+        default_factory=list, description="Requested parts that are missing because the call reached its time limit"
     )
 
 
@@ -118,7 +120,10 @@ async def _compute(call: Call, arguments: SeedComputeArguments) -> SeedComputed:
         raise ToolError("not-found", f"the seed does not compute {arguments.explain}", hint)
 
     async def work(cancel: asyncio.Event) -> SeedComputed:
-        """Compute the seed, then the requested explanations. If time runs out in between, the result names what is left out."""
+        """Compute the seed, then the requested explanations.
+
+        If the time limit is reached first, the result lists the missing parts.
+        """
         try:
             computed: SeedResult = compute(seed, extractions=arguments.extractions, context=arguments.context)
         except ResultFault as error:
@@ -155,11 +160,11 @@ def _brief(value: Any) -> Any:
 
 SEED_CHECK = Tool(
     "seed_check", "Check a Formula Seed",
-    "Report errors and warnings of a Formula Seed, and, given contexts, how many of their reviews its filter keeps.",
+    "Report errors and warnings in a Formula Seed and, if contexts are given, how many of their reviews its filter keeps.",
     SeedCheckArguments, SeedChecked, _check,
 )  # fmt: skip
 SEED_COMPUTE = Tool(
     "seed_compute", "Compute a Formula Seed",
-    "Compute a seed over existing extractions; no model is called. On request the result explains each value.",
+    "Compute a seed over existing extractions; no model is called. On request, the result explains a value.",
     SeedComputeArguments, SeedComputed, _compute,
 )  # fmt: skip

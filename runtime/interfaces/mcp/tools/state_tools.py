@@ -28,12 +28,12 @@ class SchemaArguments(Arguments):
     )
     offset: int = Field(default=0, ge=0, le=1 << 40)
     limit: int = Field(
-        default=50, ge=1, le=LIMIT, description="Maximum number of attributes, of nodes and edges together"
+        default=50, ge=1, le=LIMIT, description="Maximum number of attributes (nodes and edges together)"
     )
 
 
 class GraphSchema(Result):
-    """The graph in summary."""
+    """A summary of the graph."""
 
     directed: bool = False
     multi: bool = False
@@ -61,7 +61,7 @@ async def _schema(call: Call, arguments: SchemaArguments) -> GraphSchema:
     if arguments.attribute is not None and not rows:
         names = [*schema.node_attributes, *schema.edge_attributes]
         hint = suggestion(arguments.attribute, names, _VALUES)
-        raise ToolError("not-found", f"no node or edge has an attribute {arguments.attribute}", hint)
+        raise ToolError("not-found", f"no node or edge has the attribute {arguments.attribute}", hint)
     return GraphSchema(
         directed=schema.directed, multi=schema.multi, nodes=schema.nodes, edges=schema.edges,
         label_attribute=schema.label_attribute, labels=_first(schema.labels),
@@ -82,7 +82,7 @@ def _attribute(of: str, found: Attribute, most: int | None) -> dict[str, Any]:
 
 
 class ShowArguments(Arguments):
-    """The key to show, and the part of it."""
+    """The key to show, and which part of its value."""
 
     key: str | None = Field(
         default=None, max_length=500, description="A declared key such as network.authors; null lists the keys"
@@ -90,9 +90,7 @@ class ShowArguments(Arguments):
     history: bool = Field(
         default=False, description="Show the commands that were run, latest first, instead of the keys"
     )
-    offset: int = Field(
-        default=0, ge=0, le=1 << 40, description="The first item of the key, the first key, or the first entry"
-    )
+    offset: int = Field(default=0, ge=0, le=1 << 40, description="Position of the first item, key or entry to return")
     limit: int = Field(default=100, ge=1, le=LIMIT, description="Maximum number of items")
     evidence: bool = Field(default=False, description="Show the evidence of each item")
 
@@ -124,7 +122,7 @@ class StateResult(Result):
     hash: str = Field(default="", description="The state's hash, for state_diff and rollback")
     steps: int = Field(default=0, description="Number of entries of the history")
     keys: list[StateKey] = Field(default_factory=list)
-    more_keys: int = Field(default=0, description="Number of keys after the listed ones: use a larger offset")
+    more_keys: int = Field(default=0, description="Number of keys after the listed ones; use a larger offset")
     page: Page | None = Field(default=None, description="The key's value")
     evidence: list[Any] | dict[str, Any] | None = Field(
         default=None, description="The evidence of the shown items, by position or by field"
@@ -135,7 +133,7 @@ class StateResult(Result):
         "restore that state",
     )
     more_history: int = Field(
-        default=0, description="With `history`: number of entries after the listed ones: use a larger offset"
+        default=0, description="With `history`: number of entries after the listed ones; use a larger offset"
     )
 
 
@@ -147,7 +145,7 @@ async def _show(call: Call, arguments: ShowArguments) -> StateResult:
     if arguments.history and arguments.key is not None:
         raise ToolError(
             "arguments",
-            "history and key can't be combined: the history is that of the whole state",
+            "history and key can't be combined, because the history covers the entire state",
             "remove key or history",
         )
     store = await call.workspace.current()
@@ -187,7 +185,7 @@ def _key(found: Declaration) -> StateKey:
 
 
 def _commits(history: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
-    """Yield the history's entries that changed the state, latest first. At most ``_LOOKED`` entries are read, on demand."""
+    """Yield the history entries that changed the state, latest first. At most ``_LOOKED`` entries are read, on demand."""
     for at in range(len(history) - 1, max(-1, len(history) - 1 - _LOOKED), -1):
         if (entry := history[at]).get("state"):
             yield _entry(entry)
@@ -221,22 +219,22 @@ def _evidence(state: Snapshot, key: str, page: Page) -> Any:
     }
 
 
-_HASHES = "state_show lists the latest hashes, and with history: true all"
+_HASHES = "state_show lists the latest hashes; with history: true, it lists all"
 
 
 class DiffArguments(Arguments):
     """The two states to compare."""
 
-    before: str = Field(min_length=4, max_length=64, description="A hash from the history, or its beginning")
+    before: str = Field(min_length=4, max_length=64, description="A hash from the history, or its first characters")
     after: str | None = Field(
-        default=None, min_length=4, max_length=64, description="As before; null: the current state"
+        default=None, min_length=4, max_length=64, description="Like `before`; null means the current state"
     )
     offset: int = Field(default=0, ge=0, le=1 << 40)
     limit: int = Field(default=100, ge=1, le=LIMIT)
 
 
 class Differing(Result):
-    """The differences of two states."""
+    """The differences between two states."""
 
     differences: Page | None = Field(
         default=None, description="Items: {key, kind: declared|removed|added|changed|count|provenance, before, after}"
@@ -258,14 +256,14 @@ async def _diff(call: Call, arguments: DiffArguments) -> Differing:
 class RollbackArguments(Arguments):
     """The state to restore."""
 
-    to: str = Field(min_length=4, max_length=64, description="A hash from the history, or its beginning")
+    to: str = Field(min_length=4, max_length=64, description="A hash from the history, or its first characters")
 
 
 class RolledBack(Result):
-    """The state afterwards."""
+    """The result of a rollback."""
 
     changed: bool = Field(default=False, description="False if the state already had this hash")
-    before: str = Field(default="", description="The hash before: roll back to it to undo this")
+    before: str = Field(default="", description="The hash before the rollback; roll back to it to undo this")
     hash: str = ""
 
 
@@ -285,7 +283,7 @@ async def _rollback(call: Call, arguments: RollbackArguments) -> RolledBack:
 
 
 SCHEMA = Tool(
-    "schema", "The graph in summary",
+    "schema", "Summary of the graph",
     "Return the graph's sizes, kinds of nodes and edges, and attributes with types and frequent values. Call it before you write "
     "conditions.",
     SchemaArguments, GraphSchema, _schema, graph=True,
@@ -297,12 +295,12 @@ STATE_SHOW = Tool(
     ShowArguments, StateResult, _show,
 )  # fmt: skip
 STATE_DIFF = Tool(
-    "state_diff", "Compare two states", "Compare two states of the history by their hashes, or one with the current state.",
+    "state_diff", "Compare two states", "Compare two states of the history by their hashes, or one of them with the current state.",
     DiffArguments, Differing, _diff,
 )  # fmt: skip
 ROLLBACK = Tool(
     "rollback", "Restore an earlier state",
-    "Restore the state with an earlier hash. This is a commit, too: nothing is lost, and rolling back to `before` undoes it.",
+    "Restore the state with an earlier hash. This adds a commit, so nothing is lost; rolling back to `before` undoes it.",
     RollbackArguments, RolledBack, _rollback, writes=True, only_writes=True,
 )  # fmt: skip
 
@@ -320,9 +318,7 @@ class SessionArguments(Arguments):
 
     session: str = Session
     variable: str | None = Field(default=None, max_length=500, description="A variable to show; null lists all")
-    offset: int = Field(
-        default=0, ge=0, le=1 << 40, description="The first item of the variable, or the first variable"
-    )
+    offset: int = Field(default=0, ge=0, le=1 << 40, description="Position of the first item or variable to return")
     limit: int = Field(default=100, ge=1, le=LIMIT, description="Maximum number of items")
 
 
@@ -332,16 +328,16 @@ class Variable(BaseModel):
     name: str
     kind: str = Field(description="list, object, text, number, boolean or null")
     size: int | None = Field(
-        default=None, description="Number of items of a list, members of an object, characters of a text"
+        default=None, description="Number of items in a list, members in an object, or characters in text"
     )
     fields: list[str] = Field(default_factory=list, description="The fields of its first item, or of the object")
 
 
 class SessionResult(Result):
-    """The variables of a session, or the value of one."""
+    """The variables of a session, or the value of one variable."""
 
     variables: list[Variable] = Field(default_factory=list)
-    more_variables: int = Field(default=0, description="Number of variables after the listed ones: use a larger offset")
+    more_variables: int = Field(default=0, description="Number of variables after the listed ones; use a larger offset")
     page: Page | None = Field(default=None, description="The variable's value")
     budget: Budget | None = Field(default=None, description="The server's model cost since its start, and its limits")
 
@@ -396,7 +392,7 @@ def _kind(value: Any) -> str:
 
 SESSION = Tool(
     "session", "Show a session",
-    "Return the variables of a session with their sizes and fields, or the rows of one; and the server's model cost.",
+    "Return the variables of a session with their sizes and fields, or the items of one variable; also the server's model cost.",
     SessionArguments, SessionResult, _show_session, graph=True,
 )  # fmt: skip
 
@@ -405,10 +401,12 @@ SESSION = Tool(
 
 
 class PageArguments(Arguments):
-    """The result and the part of it."""
+    """The result, and which part of it."""
 
     handle: str = Field(max_length=80, description="From `next` of an earlier page")
-    offset: int = Field(default=0, ge=0, le=1 << 40, description="The first item (of a text: the first character)")
+    offset: int = Field(
+        default=0, ge=0, le=1 << 40, description="Position of the first item (in text: the first character)"
+    )
     limit: int = Field(default=LIMIT, ge=1, le=LIMIT, description="Maximum number of items")
 
 
@@ -422,9 +420,7 @@ async def _page(call: Call, arguments: PageArguments) -> Paged:
     try:
         value = call.workspace.results.get(call.client, arguments.handle)
     except KeyError:
-        raise ToolError(
-            "not-found", "unknown handle", "only the latest results are stored: run the call again"
-        ) from None
+        raise ToolError("not-found", "unknown handle", "only the latest results are stored; repeat the call") from None
     return Paged(page=call.page(value, arguments.offset, arguments.limit, arguments.handle))
 
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 _DIAGNOSTICS = 50
 """Maximum number of diagnostics in a result. Many diagnostics usually have a common cause."""
 _REMARKS = 10
-"""Maximum number of diagnostics of a text that runs despite them, because its result is more important."""
+"""Maximum number of diagnostics for a text that runs despite them, because its result is more important."""
 _UNBOUND = "GASL050"
 """The rule for an unbound variable. It also applies to variables of a dropped session."""
 
@@ -38,7 +38,7 @@ class DiagnosedMembers(TypedDict):
 
 @frozen
 class Listed:
-    """The rows that a result lists, the number of further rows, and the arguments of ``page`` that return all rows.
+    """The rows that a result lists, the number of further rows, and the arguments for ``page`` to get all rows.
 
     ``all`` is None if there are no further rows.
     """
@@ -65,7 +65,11 @@ class Call:
         return await run_in_pool(self.workspace, self.client, len(source.text), function, *args, **options)
 
     def page(self, value: Any, offset: int = 0, limit: int = LIMIT, handle: str = "") -> Page:
-        """Return a page of ``value``. If ``value`` has further pages, it is stored under a handle (default: a new handle)."""
+        """Return a page of ``value``.
+
+        If further pages follow, the page names a handle for them: ``handle`` or, if it is empty, a new one under which
+        ``value`` is stored.
+        """
         part = part_of(value, offset, self.workspace.settings.limits.characters, limit)
         page = Page(
             kind=part.kind, value=part.value, offset=part.offset, shown=part.shown, total=part.total, cut=part.cut
@@ -75,7 +79,10 @@ class Call:
         return page
 
     def listed(self, rows: Sequence[dict[str, Any]], first: Callable[[Any], bool], most: int) -> "Listed":
-        """Return the rows that a result lists, and a handle for all rows. Rows for which ``first`` is true take precedence."""
+        """Return the rows that a result lists and, if some rows are omitted, a handle for all rows.
+
+        Rows for which ``first`` is true take precedence.
+        """
         places = chosen(rows, first, most, self.workspace.settings.limits.characters)
         if len(places) == len(rows):
             return Listed(list(rows), 0, None)
@@ -89,7 +96,7 @@ class Call:
     ) -> DiagnosedMembers:  # fmt: skip
         """Return the members of ``Diagnosed`` for the diagnostics of ``source``. ``written`` is the argument that the caller sent.
 
-        ``session`` is the session whose variables the text was checked with. ``runs``: the text is run unless it has errors.
+        The text was checked with the variables of ``session``. ``runs`` is true if the text is run when it has no errors.
         """
         found = sorted(self._with_dropped(found, source, session), key=sort_key)
         shown = self._fitting(found, source, _REMARKS if runs and not has_errors(found) else _DIAGNOSTICS)
@@ -106,7 +113,7 @@ class Call:
         return members
 
     def _with_dropped(self, found: Sequence[Found], source: Source, session: str) -> Sequence[Found]:
-        """Return ``found`` with new hints for unbound variables of a dropped session. The hints explain that it was dropped."""
+        """Return ``found`` with new hints for unbound variables of a dropped session. The hints explain that the session was dropped."""
         gone = self.workspace.sessions.dropped(self.session(session)) if session else None
         if gone is None:
             return found
@@ -138,8 +145,9 @@ class Call:
 class Tool:
     """A tool. ``takes`` is the model of its arguments, ``gives`` the model of its result.
 
-    ``writes``: the tool may change the state. ``only_writes``: the tool only changes the state, so a read-only server does not offer
-    it. ``asks``: the tool may call a model. ``graph``: the tool needs a graph. ``again``: repeating a call changes nothing more.
+    ``writes`` is true if the tool may change the state. ``only_writes`` is true if it does nothing else; a read-only server
+    then does not offer it. ``asks`` is true if the tool may call a model, ``graph`` if it needs a graph, and ``again`` if
+    repeating a call has no further effect.
     """
 
     name: str
@@ -174,7 +182,7 @@ class Tool:
 
 
 def source_of(given: Any, name: str) -> Source:
-    """Return the source that diagnostics point into: ``given`` if it is a string, otherwise its JSON text. Raises ``ToolError``."""
+    """Return the source that diagnostics refer to: ``given`` if it is a string, otherwise its JSON text. Raises ``ToolError``."""
     if isinstance(given, str):
         text = given
     else:
@@ -194,7 +202,7 @@ def source_of(given: Any, name: str) -> Source:
 
 # The model cost of a call, and the server's budget.
 
-LIMIT_HINT = "the server's limit: raise --max-calls, --max-tokens or --max-cost when starting the server"
+LIMIT_HINT = "this is a limit of the server; raise --max-calls, --max-tokens or --max-cost when starting the server"
 """The hint if the budget is used up. Only the server's owner can change the budget."""
 
 
@@ -210,7 +218,7 @@ def spent_of(tally: Tally) -> Spent | None:
 
 
 def budget_of(call: Call) -> Budget | None:
-    """Return the server's model cost so far and its limits; None if it called no model and has no limits."""
+    """Return the server's model cost so far and its limits; None if the server has called no model and has no limits."""
     ledger = call.workspace.models.ledger
     if not ledger.calls and (ledger.max_calls, ledger.max_tokens, ledger.max_cost) == (None, None, None):
         return None

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from .....lang.diagnostic import nearest
-from .....lang.service import Known, complete
-from ....api.explain import RULES
+from ....api.explain import help_topics
 from ....api.pieces import Piece
 from ....api.session import MODES, SPECS, Session
 from ....api.session_data import Outcome, misused
 from ....api.workspace import Schema
 from .dot import DotCommand, DotRequest
+from .eval_command import EVAL
 from .inspection import DIFF, EXPLAIN, LOG, SCHEMA, STATE, VARS
 from .session_commands import BUDGET, HELP, LLM, MODE, OUTPUT, QUIT, READ, SAVE, TIMER, UNDO
 
@@ -22,20 +22,20 @@ DOT_COMMANDS: Mapping[str, DotCommand] = MappingProxyType(
     {
         each.name: each
         for each in (
-            HELP, SCHEMA, VARS, STATE, LOG, DIFF, UNDO, EXPLAIN, MODE, OUTPUT, TIMER, LLM, BUDGET, READ, SAVE, QUIT,
+            HELP, SCHEMA, VARS, STATE, LOG, DIFF, UNDO, EXPLAIN, MODE, OUTPUT, TIMER, LLM, BUDGET, EVAL, READ, SAVE, QUIT,
         )
     }
 )  # fmt: skip
-"""All dot commands by name, in the order in which ``.help`` lists them."""
+"""Maps names to dot commands, in the order in which ``.help`` lists the commands."""
 
 _FORM = re.compile(r"\s*[.\\](?P<name>[A-Za-z?]+)(?P<argument>.*)", re.DOTALL)
 _SIMILAR = {
     "exit": "quit", "q": "quit", "tables": "schema", "show": "vars", "variables": "vars", "rollback": "undo", "history": "log",
     "format": "mode", "headers": "mode", "once": "output", "import": "read", "load": "read", "run": "read", "write": "save",
     "dump": "save", "export": "save", "model": "llm", "time": "timer", "timing": "timer", "cost": "budget", "h": "help", "?": "help",
-    "keys": "state", "plan": "explain", "why": "explain", "open": "read",
+    "keys": "state", "plan": "explain", "why": "explain", "open": "read", "evaluate": "eval", "score": "eval",
 }  # fmt: skip
-"""Maps command names from other prompts, which users may type, to the dot commands with the same purpose."""
+"""Maps command names from other programs, which users may type, to the dot commands with the same purpose."""
 
 
 async def run_dot(piece: Piece, session: Session, cancel: asyncio.Event) -> Outcome:
@@ -48,7 +48,7 @@ async def run_dot(piece: Piece, session: Session, cancel: asyncio.Event) -> Outc
 
 
 def dot_fault(text: str) -> Outcome | None:
-    """Return the error in the name of the dot command ``text``, without running it; None if the command exists."""
+    """Return the error for a dot command ``text`` that does not exist; None if it exists. Nothing is run."""
     found = _parse(text)
     return found if isinstance(found, Outcome) else None
 
@@ -56,7 +56,7 @@ def dot_fault(text: str) -> Outcome | None:
 def _parse(text: str) -> tuple[DotCommand, str] | Outcome:
     found = _FORM.match(text.rstrip("; \t\r\n"))
     if found is None:
-        return misused(f"{text.strip()} is not a dot command", ".help lists them")
+        return misused(f"{text.strip()} is not a dot command", ".help lists all commands")
     name, argument = found["name"].lower(), found["argument"]
     command = DOT_COMMANDS.get(name)
     if command is None or (argument and not argument[0].isspace()):
@@ -108,7 +108,6 @@ def argument_values(
             yield from (("calls=", ""), ("tokens=", ""), ("cost=", "US dollars"))
         case "topic":
             yield from ((name, each.summary) for name, each in DOT_COMMANDS.items())
-            yield from ((each.text, each.detail or each.kind) for each in complete("gasl", "", 0, Known()))
-            yield from ((code, rule.name) for code, rule in RULES.items())
+            yield from help_topics().items()
         case _:
             return

@@ -15,7 +15,7 @@ from ....api.session_data import Outcome, misused
 ArgumentKind = Literal[
     "", "attribute", "value", "key", "hash", "file", "mode", "switch", "command", "topic", "model", "limit"
 ]
-"""What the argument of a dot command is; used for completion. "" means no argument that can be completed."""
+"""The kind of argument of a dot command, for completion. "" means that the argument can't be completed."""
 
 
 @frozen
@@ -30,7 +30,7 @@ class DotRequest:
 
     @property
     def words(self) -> list[str]:
-        """The words of the argument; quotes group words."""
+        """The words of the argument. Words in quotes count as one word."""
         try:
             return shlex.split(self.argument)
         except ValueError:  # an unclosed quote
@@ -56,7 +56,7 @@ class DotCommand:
 
 
 def in_thread(run: Callable[[DotRequest], Outcome]) -> Callable[[DotRequest], Awaitable[Outcome]]:
-    """Return a coroutine function that runs ``run`` in a thread, because ``run`` waits for the disk."""
+    """Return a coroutine function that runs ``run`` in a thread, because ``run`` accesses the disk."""
 
     async def run_in_thread(request: DotRequest) -> Outcome:
         return await asyncio.to_thread(run, request)

@@ -52,7 +52,7 @@ def _attribute(request: DotRequest, name: str, schema: Schema) -> Outcome:
     found = [(of, attributes[name]) for of, attributes in kinds if name in attributes]
     if not found:
         names = list(dict.fromkeys([*schema.node_attributes, *schema.edge_attributes]))
-        return request.missing(f"no node and no edge has an attribute {name}", name, names)
+        return request.missing(f"no node or edge has the attribute {name}", name, names)
     rows: list[list[Any]] = [[of, value, count] for of, attribute in found for value, count in attribute.values]
     parts = [f"on {a.count:,} {of}s, {', '.join(a.types) or 'of unknown type'}" for of, a in found]
     table = Table(("of", "value", "count"), rows, frozenset({"of", "count"}))
@@ -126,7 +126,7 @@ async def _log(request: DotRequest) -> Outcome:
 async def _diff(request: DotRequest) -> Outcome:
     session, words = request.session, request.words
     if len(words) > 2:
-        return misused(".diff takes at most two hashes", ".log has the hashes")
+        return misused(".diff takes at most two hashes", ".log lists the hashes")
     if words:
         before: Any = words[0]
     else:
@@ -136,35 +136,35 @@ async def _diff(request: DotRequest) -> Outcome:
     try:
         found = session.state.diff(before, words[1] if len(words) > 1 else session.state.snapshot())
     except StateError as error:
-        return misused(error.message, error.hint or ".log has the hashes")
+        return misused(error.message, error.hint or ".log lists the hashes")
     if not found:
         return Outcome(summary="no differences")
     return Outcome(value=Table(DIFFERENCE_COLUMNS, difference_rows(found), frozenset({"key", "difference"})))
 
 
 async def _explain(request: DotRequest) -> Outcome:
-    """Explain how a text would be run, or the rule behind a diagnostic."""
+    """Explain how a text would run, or what a diagnostic's code means."""
     text, session = request.argument.strip(), request.session
     if not text:
         if session.last_fault is None:
-            message = ".explain takes a command, a step, an expression or a code"
+            message = ".explain takes a command, a step, an expression or a rule code"
             return misused(message, ".explain FIND nodes WHERE degree > 20 AS hubs")
         rule = RULES.get(session.last_fault.diagnostics[0].code)
         return Outcome() if rule is None else rule_page(rule)
     if (rule := find_rule(text)) is not None:
         return rule_page(rule)
     if re.fullmatch(r"[A-Za-z]{2,5}\d+", text):
-        return misused(f"unknown rule {text}", "a code is in each message, for example GASL001")
+        return misused(f"unknown rule {text}", "each message contains a code, for example GASL001")
     return await explain_piece(Piece(text, language_of(text)), session)
 
 
 SCHEMA = DotCommand(
     "schema", ".schema [ATTRIBUTE]", "the graph's attributes; or one attribute's values", _schema, "attribute"
 )
-VARS = DotCommand("vars", ".vars [NAME]", "all values by name; or the value of one", _vars, "value")
+VARS = DotCommand("vars", ".vars [NAME]", "all values by name; or the value of one name", _vars, "value")
 STATE = DotCommand("state", ".state [KEY [evidence]]", "the state's keys; or the value of one key", _state, "key")
 LOG = DotCommand("log", ".log [N]", "the latest steps of the state's history", _log)
-DIFF = DotCommand("diff", ".diff [HASH [HASH]]", "the latest change of the state; or all since HASH", _diff, "hash")
+DIFF = DotCommand("diff", ".diff [HASH [HASH]]", "the state's latest change; or all changes since HASH", _diff, "hash")
 EXPLAIN = DotCommand(
     "explain", ".explain [COMMAND|CODE]", "how a command would run; what an error means", _explain, "command"
 )

@@ -9,8 +9,8 @@ from typing import TypeVar, cast
 
 from .....lang.diagnostic import nearest
 from .....lang.source import Source
-from ....api.explain import find_rule, help_topics, rule_page
-from ....api.files import UnknownSuffix, append_file, known_suffix, new_file, replace_file
+from ....api.explain import find_rule, help_text, help_topics, rule_page
+from ....api.files import UnknownSuffix, append_file, known_suffix, nearest_file, new_file, replace_file
 from ....api.pieces import language_of
 from ....api.session import MODES, Moment, session_text
 from ....api.session_data import Outcome, Page, SessionModel, Table, misused
@@ -35,7 +35,7 @@ def _read(request: DotRequest) -> Outcome:
             data = file.read(_MAX_BYTES + 1)
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
-        near = _similar_file(path)
+        near = nearest_file(path)
         fix = f".read {shlex.quote(near)}" if near else ""
         return misused(f"{name} does not exist", f"did you mean {near}?" if near else "", fix)
     except UnicodeDecodeError:
@@ -43,22 +43,13 @@ def _read(request: DotRequest) -> Outcome:
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
         return misused(f"{name} can't be read: {getattr(error, 'strerror', None) or error}")
     if len(data) > _MAX_BYTES:
-        return misused(f"{name} is larger than {_MAX_BYTES >> 20} MiB, the maximum")
+        return misused(f"{name} exceeds the maximum of {_MAX_BYTES >> 20} MiB")
     if "\0" in text:
         return misused(f"{name} is binary")
     if text.lstrip()[:1] == "{" and name.endswith(".json"):
         command = "seed run" if name.endswith(".seed.json") else "run"
-        return misused(f"{name} is a JSON document, not commands", f"knotwork {command} {name} runs it")
+        return misused(f"{name} is a JSON document, not commands", f"run it with: knotwork {command} {name}")
     return Outcome(reads=Source(text, name))
-
-
-def _similar_file(path: Path) -> str:
-    try:
-        names = [each.name for each in path.parent.iterdir() if each.is_file()][:2000]
-    except OSError:
-        return ""
-    near = nearest(path.name, names)
-    return str(path.with_name(near)) if near else ""
 
 
 def _save(request: DotRequest) -> Outcome:
@@ -93,7 +84,7 @@ def _save(request: DotRequest) -> Outcome:
 
 
 def write_failure(name: str, text: str, *, force: bool, hint: str) -> Outcome | None:
-    """Write ``text`` to the file atomically. Return an outcome with the reason if writing failed, otherwise None.
+    """Write ``text`` to the file atomically. If writing fails, return an outcome with the reason, otherwise None.
 
     ``force`` overwrites an existing file; ``hint`` tells the user how to request this.
     """
@@ -107,15 +98,18 @@ def write_failure(name: str, text: str, *, force: bool, hint: str) -> Outcome | 
 
 
 def _file_failure(name: str, error: Exception) -> Outcome:
-    """Return the outcome for a file error. ``ValueError`` means a NUL in the name, ``RuntimeError`` an unknown home directory."""
+    """Return the outcome for a file error.
+
+    A ``ValueError`` means that the name contains NUL; a ``RuntimeError`` means that the home directory is unknown.
+    """
     return Outcome("failed", message=f"{name} can't be written: {getattr(error, 'strerror', None) or error}")
 
 
 READ = DotCommand("read", ".read FILE", "run the commands of a file", in_thread(_read), "file")
 SAVE = DotCommand(
     "save", ".save FILE", "save the commands that were run to a file", in_thread(_save), "file",
-    "Undone commands are left out. --force overwrites an existing file. knotwork run can run\n"
-    "    .gasl and .lwt files; pieces in other languages become comments in it.",
+    "Undone commands are omitted. --force overwrites an existing file. knotwork run can run\n"
+    "    .gasl and .lwt files; pieces in other languages become comments in these files.",
 )  # fmt: skip
 
 
@@ -127,18 +121,20 @@ async def _undo(request: DotRequest) -> Outcome:
     if argument and not (argument.isdecimal() and len(argument) < 4):
         if not re.fullmatch(r"[0-9A-Fa-f]+", argument):
             message = f".undo takes a number of commands or a state's hash, not {argument}"
-            return misused(message, ".undo 2 undoes two commands; .log has the hashes")
+            return misused(message, ".undo 2 undoes two commands; .log lists the hashes")
         before = session.state.hash
         try:
             changed = session.roll_back(argument, request.piece.text, ".undo")
         except StateError as error:
-            return misused(error.message, error.hint or ".log has the hashes")
+            return misused(error.message, error.hint or ".log lists the hashes")
         if not changed:
             return Outcome(summary=f"the state already equals {before[:12]}; nothing was changed")
         return Outcome(summary=f"restored state {session.state.hash[:12]}; it was {before[:12]}")
     count, available = int(argument or 1), len(session.moments)
     if not available:
-        return misused("this session has nothing to undo", ".undo HASH restores an earlier state; .log has the hashes")
+        return misused(
+            "this session has nothing to undo", ".undo HASH restores an earlier state; .log lists the hashes"
+        )
     if not 1 <= count <= available:
         return misused(f"only {available} command{'' if available == 1 else 's'} can be undone, not {argument}")
     moment, changed = session.undo(count, ".undo")
@@ -154,7 +150,7 @@ def _undone(moment: Moment, count: int, changed: int, now: str) -> str:
 
 UNDO = DotCommand(
     "undo", ".undo [N|HASH]", "undo the latest change, or the latest N", _undo, "hash",
-    "Restores the state and the values. The history remains; the undo is a commit, too. HASH restores only the state.",
+    "Restores the state and the values. The history remains; the undo adds a commit. With HASH, only the state is restored.",
 )  # fmt: skip
 
 
@@ -164,6 +160,11 @@ _INTRODUCTION = """\
 FIND nodes WHERE degree > 20 AS hubs   a GASL command
 (why)=LLM("Why these? {(hubs)}")       an LWT step; later steps can use it
 n = len(hubs)                          an expression, with or without a name
+"""
+_TOPICS = """\
+.help NAME explains a command (FIND), an option (SHORTEST), an algorithm of
+MEASURE (pagerank), a function (lower), an operation (LLM) or a code (GASL001).
+.help algorithms, .help aggregates and .help functions list the names.
 """
 _KEYS = """\
 Tab completes; after an error it inserts the fix. Enter runs a complete text;
@@ -179,12 +180,14 @@ async def _help(request: DotRequest) -> Outcome:
         width = max(len(each.usage) for each in commands.values())
         lines = [f"{each.usage:<{width}}  {each.summary}" for each in commands.values()]
         data = [{"command": each.usage, "does": each.summary} for each in commands.values()]
-        return Outcome(value=Page(f"{_INTRODUCTION}\n" + "\n".join(lines) + f"\n\n{_KEYS}", data))
-    text, command = _language_help(topic), commands.get(topic.lower())
-    # The languages write their words in capitals: LLM is the operation, and llm is the dot command.
+        return Outcome(value=Page(f"{_INTRODUCTION}\n" + "\n".join(lines) + f"\n\n{_TOPICS}\n{_KEYS}", data))
+    text, command = help_text(topic) or _operation_help(topic), commands.get(topic.lower())
+    # The languages' keywords are in capitals: LLM is the operation, and llm is the dot command. A function, such as log, may have the
+    # name of a dot command in the same case.
     if command is not None and not (text and topic.isupper() and not request.argument.startswith(".")):
         more = f"    {command.more}\n" if command.more else ""
-        return Outcome(value=Page(f"{command.usage}\n    {command.summary}\n{more}"))
+        other = f"\n{text}" if topic.lower() in help_topics() and not request.argument.startswith(".") else ""
+        return Outcome(value=Page(f"{command.usage}\n    {command.summary}\n{more}{other}"))
     rule = find_rule(topic)
     if rule is not None:
         return rule_page(rule)
@@ -196,24 +199,21 @@ async def _help(request: DotRequest) -> Outcome:
     return misused(f"no help on {topic}", f"did you mean .help {near}?", f".help {near}")
 
 
-def _language_help(topic: str) -> str:
-    """Return the language service's help on a word as plain text; "" if the word is not a command, operation or function."""
+def _operation_help(topic: str) -> str:
+    """Return the language service's help on an operation of LWT as plain text; "" if the word is not an operation."""
     from rich.console import Console
     from rich.markdown import Markdown
 
     from .....lang.service import hover
 
-    for text in (topic.upper(), topic.lower(), f"({topic.lower()})={topic.upper()}("):
-        language = language_of(text if "=" in text else f"{text} x")
-        if language == "dot" or language == "comment":
-            continue
-        found = hover(language, text, text.index("=") + 1 if "=" in text else 0)
-        if found is not None:
-            console = Console(file=StringIO(), width=80, color_system=None, force_jupyter=False)
-            with console.capture() as capture:
-                console.print(Markdown(found.text))
-            return "\n".join(line.rstrip() for line in capture.get().split("\n")).strip("\n") + "\n"
-    return ""
+    text = f"({topic.lower()})={topic.upper()}("
+    found = hover("lwt", text, text.index("=") + 1) if language_of(text) == "lwt" else None
+    if found is None:
+        return ""
+    console = Console(file=StringIO(), width=80, color_system=None, force_jupyter=False)
+    with console.capture() as capture:
+        console.print(Markdown(found.text))
+    return "\n".join(line.rstrip() for line in capture.get().split("\n")).strip("\n") + "\n"
 
 
 async def _quit(request: DotRequest) -> Outcome:
@@ -221,7 +221,7 @@ async def _quit(request: DotRequest) -> Outcome:
 
 
 HELP = DotCommand("help", ".help [TOPIC]", "this list; or help on a command or a code", _help, "topic")
-QUIT = DotCommand("quit", ".quit", "end the session, as Ctrl-D does", _quit)
+QUIT = DotCommand("quit", ".quit", "end the session, like Ctrl-D", _quit)
 
 
 # ``.mode .output .timer .llm .budget`` set how results are shown, which model is used, and the limits on its use.
@@ -247,7 +247,7 @@ def _output(request: DotRequest) -> Outcome:
         earlier = f"; earlier results are in {before}" if before else ""
         return Outcome(summary=f"results go to the screen{earlier}")
     if len(names) != 1 or any(flag not in ("--force", "--append") for flag in flags):
-        return misused(".output takes one file, and --append or --force", ".output results.csv")
+        return misused(".output takes one file, and optionally --append or --force", ".output results.csv")
     name = names[0]
     try:
         known_suffix(name, (".json", ".csv", ".md", ".txt"))
@@ -263,7 +263,7 @@ def _output(request: DotRequest) -> Outcome:
         if (failure := write_failure(name, "", force="--force" in flags, hint=hint)) is not None:
             return failure
     settings.output = Path(name).expanduser()
-    return Outcome(summary=f"results go to {name}; .output without a file ends that")
+    return Outcome(summary=f"results go to {name}; .output without a file goes back to the screen")
 
 
 async def _timer(request: DotRequest) -> Outcome:
@@ -323,9 +323,10 @@ async def _budget(request: DotRequest) -> Outcome:
         except ValueError:
             message = f"{name}= takes a number or none, not {text}"
             return misused(message, f".budget {name}={'0.5' if name == 'cost' else '20'}")
-        if name == "cost" and limits[name] is not None and request.session.model.price is None:
+        if name == "cost" and limits[name] is not None and request.session.model.known_price is None:
             message = "a limit on cost needs the model's price"
-            return misused(message, "start with --price IN/OUT, or limit tokens instead")
+            hint = "start with --price IN/OUT, limit tokens instead, or look prices up: pip install 'knotwork[prices]'"
+            return misused(message, hint)
     for name, limit in limits.items():
         setattr(ledger, f"max_{name}", limit)
     spent = (ledger.calls, ledger.usage.total, None if ledger.unpriced else round(ledger.cost, 6))
@@ -351,19 +352,19 @@ def _limit(text: str, read: Callable[[str], _Number]) -> _Number | None:
 
 MODE = DotCommand(
     "mode", ".mode [MODE]", "show or set the output format", _mode, "mode",
-    "MODE is table, json, csv, md or auto. auto: a table on a terminal, JSON in a pipe, and in a file the format of its name.",
+    "MODE is table, json, csv, md or auto. auto: a table on a terminal, JSON in a pipe, and in a file the format given by its suffix.",
 )  # fmt: skip
 OUTPUT = DotCommand(
-    "output", ".output [FILE]", "write results to a file; without FILE to the screen", in_thread(_output), "file",
+    "output", ".output [FILE]", "write results to FILE; without FILE, to the screen", in_thread(_output), "file",
     "An existing file is refused without --append (add to it) or --force (overwrite it).",
 )  # fmt: skip
 TIMER = DotCommand("timer", ".timer [on|off]", "show the time of each command", _timer, "switch")
 LLM = DotCommand(
     "llm", ".llm [SPEC]", "show or set the model", _llm, "model",
     "SPEC is local, openai:MODEL, anthropic:MODEL, URL#MODEL, replay:FILE or record:FILE,SPEC. The weights of local are\n"
-    "    downloaded at its first call, with their size on stderr. knotwork model pull downloads them earlier.",
+    "    downloaded at the first call; their size is shown on stderr. knotwork model pull downloads them earlier.",
 )  # fmt: skip
 BUDGET = DotCommand(
-    "budget", ".budget [calls=N ...]", "show the cost of models; set limits", _budget, "limit",
+    "budget", ".budget [calls=N ...]", "show the cost of model calls; set limits", _budget, "limit",
     "calls=N, tokens=N and cost=USD are limits; none removes a limit. A call that would exceed a limit is not made.",
 )  # fmt: skip

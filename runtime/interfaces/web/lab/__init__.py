@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request, Response
 
 __all__ = ["FILES", "PAGE", "packaged_file", "router"]
 
-# Serves the Lab page and its files: a fixed list of packaged files, each with its media type and an entity tag.
-# A path from a client is only compared with this list and never used to open a file.
+# Serves the Lab page and its files: a fixed list of packaged files, each with its media type and an entity tag. A path from a
+# client is only looked up in this list; it is never used to open a file.
 
 PAGE = "index.html"
 FILES = (
@@ -48,7 +48,7 @@ _TYPES = {
 _TEXT = "text/plain; charset=utf-8"
 
 _KEPT = {"cache-control": "no-cache"}
-"""Makes browsers ask for a file each time; the response is 304 while the file is unchanged."""
+"""Makes browsers request a file each time; the response is 304 while the file is unchanged."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -64,7 +64,7 @@ class Packaged:
 
 @cache
 def packaged_file(name: str) -> Packaged:
-    """Return a file of the page. ``name`` is ``PAGE`` or one of ``FILES``. Raises ``KeyError`` for another name."""
+    """Return a file of the page. ``name`` is ``PAGE`` or one of ``FILES``. Raises ``KeyError`` for any other name."""
     if name != PAGE and name not in FILES:
         raise KeyError(name)
     content = files(__package__).joinpath("static", *name.split("/")).read_bytes()

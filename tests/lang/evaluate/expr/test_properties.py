@@ -42,6 +42,7 @@ def test_no_expression_changes_its_input_or_shares_its_result_with_it(expr, data
     assert not given_ & set(containers(result))
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(expressions(), data())
 def test_the_same_comes_out_again_and_of_the_printed_text(expr, data):
@@ -52,6 +53,7 @@ def test_the_same_comes_out_again_and_of_the_printed_text(expr, data):
     assert outcome(read.expr, data) == first
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(expressions(), data(), st.integers(0, 40), st.integers(0, 2_000))
 def test_a_limit_changes_no_value_and_raises_nothing_else(expr, data, steps, memory):
@@ -81,6 +83,7 @@ arithmetic = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(arithmetic, st.floats(-1e6, 1e6), st.integers(-50, 50))
 def test_python_agrees_about_numbers(text, x, i):
     """Where the language has a value, it is Python's; where Python has a finite number of bounded size, so has it."""
@@ -100,6 +103,7 @@ def test_python_agrees_about_numbers(text, x, i):
     assert repr(found) == repr(expected)
 
 
+@pytest.mark.slow
 @given(arithmetic)
 def test_the_compiled_form_gives_the_same(text):
     def of(run):

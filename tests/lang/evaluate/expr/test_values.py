@@ -18,6 +18,7 @@ def value(text, **names):
     return evaluate(parse_expr(text).expr, names)
 
 
+@pytest.mark.slow
 @given(json_values, json_values)
 def test_two_values_share_a_key_just_when_they_are_equal(left, right):
     def has_object(each):
@@ -27,12 +28,14 @@ def test_two_values_share_a_key_just_when_they_are_equal(left, right):
         assert equal(Meter(), left, right) == (key_of(Meter(), left) == key_of(Meter(), right))
 
 
+@pytest.mark.slow
 @given(json_values)
 def test_a_value_is_equal_to_itself_and_to_its_copy(value):
     assert equal(Meter(), value, value)
     assert equal(Meter(), value, checked_result(value))
 
 
+@pytest.mark.slow
 @given(json_values)
 def test_a_json_value_is_its_own_result_and_shares_nothing_with_it(value):
     result = checked_result(value)

@@ -1,8 +1,8 @@
-// Speaks with the server: paths beside this page, the key in a header, problems (RFC 9457) as errors.
+// Sends requests to the server. Paths are relative to this page, the key is in a header, and problems (RFC 9457) become errors.
 
 const LAB = new URL("../../", import.meta.url); // .../lab/, wherever the server is mounted
 
-// What the server, or the way to it, has against a request. `status` is 0 where no answer came.
+// Raised if the server refuses a request or can't be reached. `status` is 0 if there was no response.
 export class Problem extends Error {
   constructor(status, body) {
     super(body.detail || body.title || "");
@@ -26,7 +26,7 @@ async function problemOf(response) {
 
 export class Api {
   constructor(key) {
-    this.key = key; // () => the key to send, "" for none
+    this.key = key; // () => the key to send; "" means no key
   }
 
   async asked(path, {method = "GET", json, headers = {}, signal} = {}) {

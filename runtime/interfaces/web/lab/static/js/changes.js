@@ -1,4 +1,4 @@
-// What changed from one answer to the next, word by word (jsdiff), within bounds: the page never hangs on long answers.
+// Computes the changes between two answers, word by word (jsdiff). Time and size are limited, so long answers can't block the page.
 
 import {diffWords} from "../vendor/jsdiff/diff/word.js";
 import {element} from "./dom.js";
@@ -6,7 +6,7 @@ import {element} from "./dom.js";
 const LONGEST = 60_000; // characters of both texts together
 const BOUNDS = {timeout: 250, maxEditLength: 4000};
 
-// Returns nodes that show `after` with what came and went, or null where the texts are too long or too different.
+// Returns nodes that show `after` with insertions and deletions; null if the texts are too long or too different.
 export function changes(before, after) {
   if (before.length + after.length > LONGEST) return null;
   const parts = diffWords(before, after, BOUNDS);
@@ -15,11 +15,11 @@ export function changes(before, after) {
 }
 
 function marked(name, text) {
-  return text.trim() === "" ? (name === "ins" ? text : "") : element(name, {}, text); // blanks alone would be a stripe
+  return text.trim() === "" ? (name === "ins" ? text : "") : element(name, {}, text); // marked whitespace would look like a stripe
 }
 
-// Joins changes with no more between them than they are long: a sentence that was rewritten is read whole, before and after, and not
-// as words that alternate (the idea is the "semantic cleanup" of diff-match-patch). Returns {same} and {gone, come} in order.
+// Joins two changes if the unchanged text between them is not longer than either of them, so that a rewritten sentence is shown as
+// one change, not as alternating words (like the "semantic cleanup" of diff-match-patch). Returns {same} and {gone, come} in order.
 function readable(parts) {
   const done = [];
   for (const {added, removed, value} of parts) {

@@ -1,14 +1,14 @@
-// The chart: the score of each round against the threshold. Drawn for the width there is, so texts keep their size.
+// The chart of the score of each round and the threshold. It is drawn for the available width, so that text keeps its size.
 
 import {drawn, element} from "./dom.js";
 import {counted, score} from "./words.js";
 
 const LEFT = 38;
 const RIGHT = 12;
-const TOP = 32; // a score of 1.00 has its number above it
+const TOP = 32; // leaves space for the number above a score of 1.00
 const BOTTOM = 24;
 
-// Says in words what the chart shows, for those who don't see it.
+// Describes the chart as text, for screen readers.
 export function told(progress) {
   const scored = progress.rounds.filter((round) => round.state === "done");
   if (!scored.length) return `No iteration has a score yet. The threshold is ${score(progress.threshold)}.`;
@@ -38,7 +38,7 @@ export function chart(progress, width, height) {
   if (scored.length > 1) {
     parts.push(drawn("polyline", {class: "line", points: scored.map((round) => `${x(round.number)},${y(round.score)}`).join(" ")}));
   }
-  // Many rounds on a narrow screen: numbers would run into each other, so the best and the last one have theirs.
+  // With many rounds on a narrow screen, the numbers would overlap, so only the best and the last round have a number.
   const crowded = (width - LEFT - RIGHT) / rounds < 34;
   for (const round of progress.rounds) {
     const valued = !crowded || round === progress.best || (round === scored.at(-1) && Math.abs(round.number - progress.best.number) > 1);

@@ -1,4 +1,4 @@
-// Builds elements. Texts become text nodes, never markup: what a model wrote can't be anything else on this page.
+// Creates elements. Strings become text nodes, never markup, so text from a model can't inject elements into this page.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -11,7 +11,7 @@ function filled(node, attributes, children) {
   return node;
 }
 
-// element("p", {class: "soft"}, "text", child): false and null attributes and null children are left out.
+// element("p", {class: "soft"}, "text", child): false and null attributes and null children are omitted.
 export function element(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
 }
@@ -22,7 +22,7 @@ export function drawn(name, attributes = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-// Sets a text only where it differs, so that live regions say nothing twice.
+// Sets the text only if it differs, so that screen readers announce live regions only once.
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }

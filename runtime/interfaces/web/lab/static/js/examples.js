@@ -1,4 +1,4 @@
-// Requests to start from. `checked`: it needs no judge, so it suits a model that can't judge.
+// Example requests. `checked` means that the example needs no judge, so it is suitable for a model that can't judge.
 
 export const EXAMPLES = [
   {

@@ -1,16 +1,16 @@
-// The form: what it offers, what it asks for, and what is wrong with it.
+// The form for requests: its choices, its values, and its errors.
 
 import {byId, element, say} from "./dom.js";
 import {EXAMPLES} from "./examples.js";
 
 const TEXTS = ["instruct", "resp_format", "eval_crit"];
 const NUMBERS = ["iter_max", "score_threshold", "attempts", "judges"];
-const SHARE = "score_threshold"; // the number that is not a whole one
+const SHARE = "score_threshold"; // the only number that may be fractional
 const CHOICES = ["model", "template"];
 const NAMES = [...TEXTS, ...NUMBERS, ...CHOICES, "checks"];
 
 export class Form {
-  // `asked(request)` is called when the form is sent and nothing is seen to be wrong; `changed()` when a value changes.
+  // `asked(request)` is called when the form is submitted without errors; `changed()` is called when a value changes.
   constructor(asked, changed) {
     this.asked = asked;
     this.root = byId("ask-form");
@@ -35,11 +35,11 @@ export class Form {
     return byId(name);
   }
 
-  // Fills in what the server offers: models, prompts, bounds, and examples that suit its model.
+  // Shows the server's models, prompt templates and bounds, and an example that is suitable for its default model.
   offer(about) {
     this.about = about;
     this.field("model").replaceChildren(...about.models.map((name) => {
-      const told = [name === about.default ? "the server's own" : "", about.can_judge[name] ? "" : "can't judge"].filter(Boolean);
+      const told = [name === about.default ? "default" : "", about.can_judge[name] ? "" : "can't judge"].filter(Boolean);
       return element("option", {value: name, selected: name === about.default}, told.length ? `${name} (${told.join(", ")})` : name);
     }));
     this.field("template").replaceChildren(...about.templates.map((name) => element("option", {value: name}, name)));
@@ -66,7 +66,7 @@ export class Form {
     } else this.suit(false);
   }
 
-  // Puts a request's values into the form.
+  // Fills the form with the values of a request.
   fill(request) {
     this.clear();
     for (const name of TEXTS) this.field(name).value = request[name] ?? "";
@@ -80,7 +80,7 @@ export class Form {
     this.root.dispatchEvent(new Event("input"));
   }
 
-  // Says so where the chosen model can't judge; with `set`, lets the checks alone decide then, and asks in few words.
+  // Shows a note if the selected model can't judge. With `set`, also sets the judges to 0 and selects the brief prompt template.
   suit(set = true) {
     const note = byId("no-judge");
     const model = this.field("model").value;
@@ -95,7 +95,7 @@ export class Form {
       this.field("judges").value = 0;
       this.field("template").value = "brief";
     }
-    say(note, `The model “${model}” can write, but it is too small to judge: its scores are meaningless. Use checks, with 0 judges.`);
+    say(note, `The model “${model}” can write, but it is too small to judge: its scores are meaningless. Use checks, and set the judges to 0.`);
   }
 
   checks() {
@@ -112,7 +112,7 @@ export class Form {
 
   wait(busy) {
     this.busy = busy;
-    byId("run").setAttribute("aria-disabled", String(busy)); // it keeps the focus, which `disabled` would take from it
+    byId("run").setAttribute("aria-disabled", String(busy)); // keeps the focus, unlike `disabled`
   }
 
   send() {
@@ -126,14 +126,14 @@ export class Form {
     }
   }
 
-  // What is plainly wrong is said without asking the server, which looks at everything again.
+  // Finds simple errors without asking the server. The server checks the request again.
   wrong(request) {
     const errors = [];
     if (!request.instruct.trim()) errors.push({pointer: "/instruct", message: "the instruction is empty"});
     for (const name of NUMBERS) {
       const {min, max} = this.about.bounds[name];
       if (!this.fits(name, request[name])) {
-        errors.push({pointer: `/${name}`, message: `a ${name === SHARE ? "" : "whole "}number from ${min} to ${max} is wanted`});
+        errors.push({pointer: `/${name}`, message: `must be a ${name === SHARE ? "" : "whole "}number from ${min} to ${max}`});
       }
     }
     return errors;
@@ -144,14 +144,14 @@ export class Form {
     return value >= min && value <= max && (name === SHARE || Number.isInteger(value));
   }
 
-  // The request as far as it makes sense, for a preview: a number that is out of bounds is its default.
+  // Returns the request for a preview. Numbers that are out of bounds are replaced by their defaults.
   sensible() {
     const request = this.request();
     for (const name of NUMBERS) if (!this.fits(name, request[name])) request[name] = this.about.bounds[name].default;
     return request;
   }
 
-  // Shows a problem: its faults at their fields, the rest above them; the focus goes to the first.
+  // Shows a problem: each fault at its field, and other faults above the form. The focus moves to the first faulty field.
   fault({title, detail, errors = []}) {
     this.clear();
     const left = [];

@@ -1,12 +1,12 @@
-// The list of earlier runs, which the server keeps: opened, followed further back, deleted.
+// The list of earlier runs, which are stored on the server. Runs can be opened and deleted, and older runs can be loaded.
 
 import {byId, element, say} from "./dom.js";
 import {clipped, counted, score, when} from "./words.js";
 
-const TOLD = {running: "running", accepted: "accepted", best: "not reached", failed: "failed", interrupted: "interrupted"};
+const TOLD = {running: "running", accepted: "accepted", best: "below threshold", failed: "failed", interrupted: "interrupted"};
 
 export class History {
-  // `failed(problem)` is called where the server refuses something; `deleted(id)` when a run is gone.
+  // `failed(problem)` is called if the server refuses a request; `deleted(id)` is called after a run was deleted.
   constructor(api, failed, deleted) {
     this.api = api;
     this.failed = failed;
@@ -20,7 +20,7 @@ export class History {
     this.older.addEventListener("click", () => this.load(this.next));
   }
 
-  // Asks for the newest runs, or for those before `before`.
+  // Loads the newest runs, or the runs before the id `before`.
   async load(before = null) {
     try {
       const page = await this.api.runs(before);
@@ -32,8 +32,8 @@ export class History {
     }
   }
 
-  // Forgets what the newest page does not have any more. Ids are in the order of time. Returns whether older runs are kept: where the
-  // page does not reach those that are known, the ones between would be missing, and the list begins anew.
+  // Removes the runs that are no longer on the newest page (ids are sorted by time). Returns whether older runs are kept. If the page
+  // does not reach the known runs, the runs in between would be missing, so all known runs are removed.
   forget(page) {
     const last = page.runs.at(-1)?.id;
     const reached = page.next !== null && this.runs.has(last);
@@ -51,7 +51,7 @@ export class History {
     const focused = document.activeElement?.closest?.("#runs li")?.dataset.id;
     const onButton = document.activeElement?.tagName === "BUTTON";
     this.list.replaceChildren(...sorted.map((run) => this.item(run)));
-    say(this.note, sorted.length ? "" : "No runs yet. The server stores runs, also across restarts.");
+    say(this.note, sorted.length ? "" : "No runs yet. The server keeps runs across restarts.");
     this.older.hidden = !this.next;
     if (focused) this.list.querySelector(`[data-id="${CSS.escape(focused)}"] ${onButton ? "button" : "a"}`)?.focus();
   }
@@ -70,7 +70,7 @@ export class History {
     return item;
   }
 
-  // Deletes at the second press: what is deleted is gone.
+  // Deletes a run only at the second click, because a deleted run can't be restored.
   bin(run) {
     const name = clipped(run.instruct, 60);
     const button = element("button", {type: "button", "aria-label": `Delete: ${name}`}, "Delete");

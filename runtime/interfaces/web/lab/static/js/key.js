@@ -1,11 +1,11 @@
-// The key: asked for where the server needs one, and kept in this tab's session storage only.
+// The key. It is requested if the server requires one, and is stored only in this tab's session storage.
 
 import {byId, say} from "./dom.js";
 
 const KEPT = "knotwork-lab-key";
 
 export class Key {
-  // `used` is called when a key was given; it tries the key, and raises where the server refuses it.
+  // `used` is called when the user has entered a key. It tries the key, and raises an error if the server refuses it.
   constructor(used) {
     this.panel = byId("key");
     this.field = byId("key-field");
@@ -13,7 +13,7 @@ export class Key {
     byId("key-form").addEventListener("submit", async (event) => {
       event.preventDefault();
       const key = this.field.value.trim();
-      if (!/^[\x21-\x7e]+$/.test(key)) return this.refuse(key ? "A key has only letters, digits and punctuation" : "Enter your key");
+      if (!/^[\x21-\x7e]+$/.test(key)) return this.refuse(key ? "A key contains only letters, digits and punctuation" : "Enter your key");
       sessionStorage.setItem(KEPT, key);
       await used();
     });
@@ -40,7 +40,7 @@ export class Key {
     if (focus) this.field.focus();
   }
 
-  // The key was wrong: say so and let it be given again.
+  // Reports that the key is wrong, and lets the user enter it again.
   refuse(message) {
     sessionStorage.removeItem(KEPT);
     this.ask();

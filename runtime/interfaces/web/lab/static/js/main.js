@@ -1,4 +1,4 @@
-// Puts the page together: key, form, run and history, and the run's id in the address, so that a reload finds it again.
+// Assembles the page from key, form, run and history. The run's id is in the address, so that a reload shows the same run.
 
 import {Api, Problem} from "./api.js";
 import {byId, say} from "./dom.js";
@@ -30,7 +30,7 @@ function named() {
   return decodeURIComponent(location.hash.match(/^#run=(.+)$/)?.[1] ?? "");
 }
 
-// What the server refuses: a key is asked for, the rest is told where the run is.
+// Handles a refused request: asks for a key if one is required; shows other problems in the run's panel.
 function failed(problem) {
   form.wait(view.running);
   if (!(problem instanceof Problem)) throw problem;
@@ -40,9 +40,9 @@ function failed(problem) {
 }
 
 function locked(problem) {
-  if (key.value) key.refuse(`${problem.title}. Check the key, or ask the administrator of the server`);
+  if (key.value) key.refuse(`${problem.title}. Check the key, or ask the server's administrator`);
   else key.ask();
-  if (!form.about) byId("columns").hidden = true; // there is nothing to fill in yet
+  if (!form.about) byId("columns").hidden = true; // the form has no choices yet
 }
 
 async function ask(request) {
@@ -59,7 +59,7 @@ async function ask(request) {
   }
 }
 
-// Shows the run that the address names; an address without one shows that nothing runs.
+// Shows the run whose id is in the address; without an id, shows that no run is active.
 async function shown() {
   const id = named();
   history.mark(id);
@@ -101,7 +101,7 @@ async function begin() {
 
 byId("again").addEventListener("click", begin);
 byId("rerun").addEventListener("click", () => {
-  form.wait(view.running); // the run may have been over for less time than it takes to say so
+  form.wait(view.running); // the run may have ended before the form was updated
   form.fill(view.progress.request);
   form.send();
 });

@@ -1,4 +1,4 @@
-// What is said of a run in one line, while it goes and when it is over.
+// Describes a run in one line, during the run and after its end.
 
 import {score} from "./words.js";
 
@@ -12,7 +12,7 @@ const ENDED = {
 
 const DOING = {writing: "writing", judging: "judging", done: "done"};
 
-// Returns {text, tone, problem}: tone is "", good, warn or bad; problem is what stands in the box below, or null.
+// Returns {text, tone, problem}: tone is "", good, warn or bad; problem is shown in the box below, or is null.
 export function outcome(progress) {
   if (progress === null) return {text: "Nothing has run yet", tone: "", problem: null};
   if (!progress.over) return {text: going(progress), tone: "", problem: null};
@@ -25,7 +25,7 @@ export function outcome(progress) {
   const kept = best ? `the best is iteration ${best.number} with ${score(best.score)}` : "no answer was evaluated";
   if (status === "interrupted") return {text: `The server stopped before the run ended; ${kept}`, tone: "warn", problem: null};
   if (stopped) return {text: `${ENDED[stopped] ?? stopped}; ${kept}`, tone: "warn", problem: null};
-  return {text: `Not reached: no iteration scored ${wanted}; ${kept}`, tone: "warn", problem: null};
+  return {text: `Threshold not reached: no iteration scored ${wanted}; ${kept}`, tone: "warn", problem: null};
 }
 
 function failed(progress, problem) {
@@ -34,7 +34,7 @@ function failed(progress, problem) {
   return {text: "Failed: no answer", tone: "bad", problem: {title: problem.title, detail: cleared(problem)}};
 }
 
-// The detail without the title before it, which stands above it already.
+// Returns the detail without a leading title, because the title is already shown above it.
 function cleared({title = "", detail = ""}) {
   const repeated = detail.toLowerCase().startsWith(`${title.toLowerCase()}: `);
   const text = repeated ? detail.slice(title.length + 2) : detail;

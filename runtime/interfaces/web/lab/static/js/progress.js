@@ -1,4 +1,4 @@
-// A run as the page knows it, made from the server's events or from a record of history. It touches no element.
+// The data of a run, from the server's events or from a record of the history. It does not access the page's elements.
 
 const OVER = new Set(["result", "problem"]);
 
@@ -13,12 +13,12 @@ export class Progress {
     this.rounds = [];
     this.warnings = [];
     this.result = null; // the response
-    this.problem = null; // or problem JSON
+    this.problem = null; // the problem document
     this.stopping = false;
-    this.lost = false; // whether the stream broke off and is asked for again
+    this.lost = false; // whether the stream was interrupted and is requested again
   }
 
-  // Makes one of a record of the history.
+  // Returns the progress for a record of the history.
   static of(record) {
     const progress = new Progress(record.request);
     progress.id = record.id;
@@ -32,7 +32,7 @@ export class Progress {
     return this.result !== null || this.problem !== null;
   }
 
-  // The round whose score is the highest so far, the first of equal ones; undefined before the first score.
+  // The round with the highest score so far (the first such round); undefined before the first score.
   get best() {
     const chosen = this.result?.metadata?.best_iteration;
     if (chosen) return this.rounds[chosen - 1];
@@ -49,12 +49,12 @@ export class Progress {
     return this.result?.metadata?.seconds ?? this.problem?.metadata?.seconds ?? (Date.now() - this.began) / 1000;
   }
 
-  // Takes one event; false where it was there already (a stream that is followed again tells from the beginning).
+  // Processes one event. Returns false if it is already known, because a stream that is requested again may repeat events.
   apply({id, name, data}) {
     const number = Number(id);
     if (number && number <= this.lastEvent) return false;
     this.lastEvent = number || this.lastEvent;
-    if (data.at !== undefined) this.began = Math.min(this.began, Date.now() - data.at * 1000); // seconds since it began
+    if (data.at !== undefined) this.began = Math.min(this.began, Date.now() - data.at * 1000); // seconds since the start
     if (OVER.has(name)) this.finish(name, data);
     else HANDLED[name]?.(this, data);
     return true;

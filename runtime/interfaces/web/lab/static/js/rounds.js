@@ -1,4 +1,4 @@
-// The card of a round: its answer, what became of it, the evaluation, and the changes since the round before.
+// The card of a round: its answer, its status, the evaluation, and the changes since the previous round.
 
 import {changes} from "./changes.js";
 import {element, say} from "./dom.js";
@@ -25,7 +25,7 @@ export class Card {
     this.root = element("li", {class: "round", id: `iteration-${number}`}, this.details);
   }
 
-  // `before` is the round before with an answer, or undefined.
+  // `before` is the previous round with an answer, or undefined.
   update(round, before, progress) {
     const best = progress.best === round;
     const high = round.score !== null && round.score >= progress.threshold;
@@ -43,7 +43,7 @@ export class Card {
     this.before = before;
     this.answers = round.answers.length;
     this.show();
-    this.answer.hidden = round.state === "done" && !this.text; // what went wrong is said below
+    this.answer.hidden = round.state === "done" && !this.text; // the error is shown below
     if (round.result) this.tell(round.result);
   }
 
@@ -74,7 +74,7 @@ export class Card {
     if (!this.comparing || !before) return say(this.answer, text);
     const parts = changes(before.answers[0] ?? "", text);
     if (parts) this.answer.replaceChildren(...parts);
-    else say(this.answer, "The answers are too long or too different for a comparison word by word.");
+    else say(this.answer, "The answers are too long or too different for a word-by-word comparison.");
   }
 
   turn(comparing) {
@@ -88,7 +88,7 @@ export class Card {
   }
 }
 
-// What was said of a candidate, or why there is nothing to say.
+// Returns elements with the evaluation of a candidate, or the reason why it was not evaluated.
 function judged({evaluation, error}) {
   if (error) {
     const stage = error.stage === "generation" ? "No answer" : "The answer could not be evaluated";
@@ -118,7 +118,7 @@ function otherCandidates(others) {
   return element("details", {class: "others"}, element("summary", {}, counted(others.length, "other candidate")), ...told);
 }
 
-// Says in one line what it took.
+// Returns the calls, tokens, time and cost in one line.
 export function facts({usage, cost, seconds: time}) {
   const tokens = usage && `${usage.prompt_tokens.toLocaleString("en")} tokens in, ${usage.completion_tokens.toLocaleString("en")} out`;
   return [

@@ -1,4 +1,4 @@
-// The run on the page: it is begun or opened, followed until it is over, and shown as it goes.
+// The view of a run: starts or opens a run, follows it until its end, and shows its progress.
 
 import {Problem} from "./api.js";
 import {chart, legend} from "./chart.js";
@@ -9,14 +9,14 @@ import {Card, facts} from "./rounds.js";
 import {events} from "./sse.js";
 import {clipped, seconds} from "./words.js";
 
-const PATIENCE = [500, 1000, 2000, 4000, 8000, 8000]; // milliseconds before a lost stream is asked for again
+const PATIENCE = [500, 1000, 2000, 4000, 8000, 8000]; // milliseconds before a lost stream is requested again
 
-const SOON = new Set([429, 502, 503, 504]); // the server, or what stands before it, has no time now
+const SOON = new Set([429, 502, 503, 504]); // the server, or a proxy, is temporarily unavailable
 
 const wait = (time) => new Promise((done) => setTimeout(done, time));
 
 export class RunView {
-  // `began(id)`: a run has an id; `over()`: it came to its end; `failed(problem)`: the server refuses something.
+  // `began(id)` is called when a run has an id, `over()` when it has ended, `failed(problem)` if the server refuses a request.
   constructor(api, {began, over, failed}) {
     Object.assign(this, {api, began, over, failed});
     this.progress = null;
@@ -26,7 +26,7 @@ export class RunView {
     this.stop.addEventListener("click", () => this.cancel());
     byId("show").addEventListener("click", () => this.showAnswer());
     byId("copy").addEventListener("click", () => this.copy());
-    byId("copy").hidden = !navigator.clipboard; // it is there in secure contexts only
+    byId("copy").hidden = !navigator.clipboard; // only available in secure contexts
     new ResizeObserver(() => this.draw()).observe(byId("chart"));
     setInterval(() => this.tick(), 100);
   }
@@ -35,7 +35,7 @@ export class RunView {
     return this.progress !== null && !this.progress.over;
   }
 
-  // Shows that nothing runs; `request` is what the form says, whose chart would be this one.
+  // Shows that no run is active, with an empty chart for `request`, the current values of the form.
   idle(request) {
     this.preview = new Progress(request);
     if (!this.progress) this.render();
@@ -63,7 +63,7 @@ export class RunView {
     return this.aborting.signal;
   }
 
-  // Begins a run. Raises `Problem` where the server refuses it; what was shown before stays then.
+  // Starts a run. Raises `Problem` if the server refuses it; the page then stays unchanged.
   async start(request) {
     const aborting = new AbortController();
     const response = await this.api.start(request, aborting.signal);
@@ -74,8 +74,8 @@ export class RunView {
     this.follow(progress, response, aborting.signal);
   }
 
-  // Shows a run of the history. Raises `Problem` where there is none of this id. Returns its request, null where
-  // another run was asked for meanwhile.
+  // Shows a run from the history and returns its request; null if another run was opened in the meantime. Raises `Problem` if the
+  // id is unknown.
   async open(id) {
     this.opening = id;
     const record = await this.api.run(id);
@@ -92,12 +92,12 @@ export class RunView {
       try {
         response ??= await this.api.follow(progress.id, progress.lastEvent, signal);
         progress.lost = false;
-        if (response.status === 204) progress.finish("result", (await this.api.run(progress.id)).result); // all was told before
+        if (response.status === 204) progress.finish("result", (await this.api.run(progress.id)).result); // all events were already received
         else for await (const event of events(response)) lost = this.hear(progress, event);
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof Problem && error.status && !SOON.has(error.status)) return this.refused(progress, error);
-        if (!(error instanceof Problem || error instanceof TypeError)) throw error; // a TypeError is a body that broke off
+        if (!(error instanceof Problem || error instanceof TypeError)) throw error; // a TypeError means an interrupted body
       }
       if (signal.aborted || progress.over) {
         this.render();
@@ -106,7 +106,7 @@ export class RunView {
       response = null;
       progress.lost = true;
       if (!progress.id || lost >= PATIENCE.length) {
-        progress.finish("problem", {title: "The connection was lost", detail: "The run may continue: it appears in the list of earlier runs when the server answers again."});
+        progress.finish("problem", {title: "The connection was lost", detail: "The run may continue. It appears in the list of earlier runs when the server responds again."});
         this.render();
         break;
       }
@@ -116,7 +116,7 @@ export class RunView {
     if (!signal.aborted) this.over();
   }
 
-  // The server lets nobody follow this run any more: it was deleted, or the key is not good now.
+  // Handles a run that can no longer be followed, because it was deleted or the key became invalid.
   refused(progress, problem) {
     progress.finish("problem", {title: problem.title, detail: problem.detail});
     this.render();
@@ -124,7 +124,7 @@ export class RunView {
     this.failed(problem);
   }
 
-  // Takes an event of the run that is shown; returns 0, how often the stream was lost since.
+  // Processes an event of the current run. Returns 0, the number of times that the stream was lost since then.
   hear(progress, event) {
     if (progress !== this.progress || !progress.apply(event)) return 0;
     if (event.name === "run") this.began(progress.id);
@@ -133,7 +133,7 @@ export class RunView {
     return 0;
   }
 
-  // The stream left events out: what is finished stands in the record.
+  // Loads the finished iterations from the record, because the stream omitted events.
   async catchUp(progress) {
     const record = await this.api.run(progress.id).catch(() => null);
     record?.result.iterations.forEach((iteration) => progress.finished(iteration));
@@ -149,12 +149,12 @@ export class RunView {
       await this.api.cancel(progress.id);
     } catch (problem) {
       progress.stopping = false;
-      if (problem.status !== 409 && problem.status !== 404) this.failed(problem); // it was over already
+      if (problem.status !== 409 && problem.status !== 404) this.failed(problem); // the run has already ended
       this.render();
     }
   }
 
-  // Shows a problem that has no other place. `null` takes it away.
+  // Shows a problem that is not shown elsewhere. `null` removes it.
   tell(problem) {
     const box = byId("run-problem");
     box.hidden = problem === null;
@@ -198,7 +198,7 @@ export class RunView {
     }
   }
 
-  // Of a run that is opened when it is over, the answer is open; the way to it is there to be unfolded.
+  // If a finished run is opened, expand the iteration with the answer and collapse the other iterations.
   fold() {
     const best = this.progress.best;
     if (!best) return;

@@ -1,7 +1,7 @@
-// Reads server-sent events from the body of a fetch: EventSource can neither POST nor send a key.
+// Reads server-sent events from the body of a fetch, because EventSource can neither POST nor send a key.
 // https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 
-// Yields {id, name, data}, data as JSON, until the stream ends. Comments (heartbeats) and unknown fields are passed over.
+// Yields {id, name, data} until the stream ends; data is parsed JSON. Comments (heartbeats) and unknown fields are ignored.
 export async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -11,9 +11,9 @@ export async function* events(response) {
   try {
     for (;;) {
       const {value, done} = await reader.read();
-      if (done) return; // an event that is cut off is not dispatched
+      if (done) return; // an incomplete event is not dispatched
       rest += value;
-      // A CR at the very end may be the first half of a CRLF: it waits for what follows.
+      // A CR at the end may be the first half of a CRLF, so it is kept until the next chunk.
       const lines = rest.split(/\r\n|\n|\r(?!$)/);
       rest = lines.pop();
       for (const line of lines) {
@@ -33,6 +33,6 @@ export async function* events(response) {
       }
     }
   } finally {
-    reader.cancel().catch(() => {}); // the connection is let go also where the reader of events went away
+    reader.cancel().catch(() => {}); // also close the connection if the consumer stops early
   }
 }

@@ -1,4 +1,4 @@
-// Numbers and times as the page says them.
+// Formats numbers and times for the page.
 
 export const score = (value) => value.toFixed(2);
 
@@ -11,7 +11,7 @@ export function seconds(value) {
   return `${Math.floor(value / 60)} min ${String(Math.floor(value % 60)).padStart(2, "0")} s`;
 }
 
-// US dollars; small sums with as many digits as it takes to see two of them.
+// Formats US dollars; small amounts have two significant digits.
 export function money(value) {
   if (value === 0) return "$0";
   return value >= 0.01 ? `$${value.toFixed(2)}` : `$${Number(value.toPrecision(2))}`;

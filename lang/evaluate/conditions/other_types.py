@@ -1,0 +1,79 @@
+"""Counts the items that a condition omits because a field and the constant it is compared with have different types.
+
+The result of such a comparison is unknown, like that of a comparison with null. Every engine counts the same items: those for
+which the entire condition is unknown, and at least one comparison of a field with a constant found a value of another type.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...trees import walk
+from ...trees.conditions import Comparison, Condition, Constant, Field
+from .comparison import is_null, prepared, takes_types
+from .values import count_mismatch, current_tally, uncounted
+
+_REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def plain_side(leaf: Comparison) -> Field | None:
+    """If a comparison has a constant on one side and a field without a quantifier on the other, return the field; otherwise None."""
+    left, right = leaf.left, leaf.right
+    if isinstance(right, Constant) and isinstance(left, Field) and left.quantifier is None:
+        return left
+    reversible = isinstance(left, Constant) and isinstance(right, Field) and leaf.operator in _REVERSED
+    return right if reversible and right.quantifier is None else None  # type: ignore[union-attr,return-value]  # a field
+
+
+def typed_leaves(condition: Condition) -> list[tuple[Comparison, Field, Callable[[Any], bool]]]:
+    """Return the comparisons of a field with a constant whose result is unknown for some types of values.
+
+    Each comparison has its field, and a function that tests whether a value has such a type.
+    """
+    found = []
+    for leaf in walk(condition):
+        if not isinstance(leaf, Comparison) or not takes_types(leaf) or (at := plain_side(leaf)) is None:
+            continue
+        operator, constant = leaf.operator, leaf.right if at is leaf.left else leaf.left
+        if at is not leaf.left:
+            operator = _REVERSED[operator]  # type: ignore[assignment]  # an operator
+        if isinstance(constant, Constant) and not is_null(constant.value):
+            found.append((leaf, at, _other_type(prepared(operator, constant.value), operator == "CONTAINS")))
+    return found
+
+
+def _other_type(test: Callable[[Any], bool | None], of_lists: bool) -> Callable[[Any], bool]:
+    if of_lists:  # a list that contains null has a member that may be equal
+        return lambda value: not (is_null(value) or isinstance(value, list | tuple)) and test(value) is None
+    return lambda value: not is_null(value) and test(value) is None
+
+
+def is_counting(condition: Condition) -> bool:
+    """Return whether mismatches are currently counted, and the condition can have mismatches."""
+    return current_tally() is not None and bool(typed_leaves(condition))
+
+
+def count_other_types(
+    condition: Condition,
+    values_of: Callable[[Field], Sequence[Any]],
+    answer: Callable[[int], bool | None],
+    shown: Callable[[Comparison], Comparison] = lambda leaf: leaf,
+) -> None:
+    """Count the items that a condition omits because of the types of their values.
+
+    ``values_of`` returns the values of a field in all items. ``answer`` returns the result of the condition for the item at an
+    index. ``shown`` returns a comparison as it is written in the command.
+    """
+    if current_tally() is None:
+        return
+    kinds: dict[tuple[str, ...], Sequence[Any]] = {}
+    for leaf, at, is_other in typed_leaves(condition):
+        values = kinds.get(at.path)
+        if values is None:
+            values = kinds[at.path] = values_of(at)
+        samples = {type(value): value for value in values if value == value}  # NaN is null
+        if not any(map(is_other, samples.values())):
+            continue
+        with uncounted():
+            count = sum(1 for index, value in enumerate(values) if is_other(value) and answer(index) is None)
+        if count:
+            count_mismatch(shown(leaf), count)

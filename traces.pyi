@@ -1,0 +1,1 @@
+from .runtime.api.traces import *  # noqa: F403  # the module under its public name
