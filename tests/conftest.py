@@ -17,8 +17,9 @@ from support.alone import UNSET, alone_in
 from support.folders import ROOT
 
 # No deadline: what a machine takes is measured in bench/, not asserted. The same examples in every run: what fails here fails
-# there. `pytest --hypothesis-profile search` looks for new ones.
+# there. `pytest --hypothesis-profile new` makes as many new ones, and `--hypothesis-profile search` far more.
 settings.register_profile("knotwork", deadline=None, derandomize=True)
+settings.register_profile("new", deadline=None, derandomize=False)
 settings.register_profile("search", deadline=None, derandomize=False, max_examples=2_000)
 settings.load_profile("knotwork")
 

@@ -1,6 +1,7 @@
 """The structure: packaging, lazy imports, the lists that must agree with the folders, and the ceilings of size."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -96,6 +97,28 @@ def test_the_source_stays_below_its_ceilings() -> None:
     assert len(SOURCES) <= 715
     assert sum(lines_of(SOURCES).values()) <= 171_520
     assert {name: lines for name, lines in lines_of(SOURCES).items() if lines > 500} == {}
+
+
+CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time"}
+
+
+def test_the_default_run_measures_no_time() -> None:
+    # A busy machine fails such a test, not a fault. Slow tests may have bounds.
+    found = []
+    for path in TESTS.rglob("test_*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if any(
+            re.search(r"mark\.(slow|browser)", ast.unparse(node)) for node in tree.body if isinstance(node, ast.Assign)
+        ):
+            continue
+        own = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "support.cpu_time"]
+        clocks = CLOCKS.union(alias.name for node in own for alias in node.names)
+        for test in tree.body:
+            if isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef) and test.name.startswith("test_"):
+                names = {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(test)}
+                if names & clocks and "slow" not in "".join(map(ast.unparse, test.decorator_list)):
+                    found.append(f"{path.relative_to(TESTS)}::{test.name}")
+    assert found == []
 
 
 def test_names_of_modules_tell_them_apart() -> None:

@@ -79,6 +79,7 @@ def test_what_is_no_fence_with_json_in_it_does_not_fit(fenced: str) -> None:
     assert check_answer(fenced, OBJECT)[1]
 
 
+@pytest.mark.slow
 def test_an_endless_error_message_is_looked_at_briefly() -> None:
     began = process_time()
     error = status_error(httpx2.Response(404, json={"error": {"message": "model " * 500_000, "code": "x" * 1_000_000}}))

@@ -41,7 +41,7 @@ class Timed:
     async def reached(self, count: int) -> None:
         """Wait until ``count`` calls are under way at once."""
         if self.under_way < count:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await self._waited.setdefault(count, asyncio.Event()).wait()
 
     async def generate(self, prompt: str, **options: Any) -> str:

@@ -17,7 +17,7 @@ from pygls.lsp.client import LanguageClient
 __all__ = ["CAPABILITIES", "Desk", "Editor", "editor", "made"]
 
 T = TypeVar("T")
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds that anything may take on a slow machine; all of it takes a moment."""
 
 CAPABILITIES = types.ClientCapabilities(

@@ -66,7 +66,7 @@ class Lab:
 
     async def over(self, run: str) -> dict[str, Any]:
         """Wait until a run is over, and return it."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self.events(run)
         return (await self.client.get(f"/lab/runs/{run}")).json()
 
@@ -136,7 +136,7 @@ async def _shut(server: uvicorn.Server, listening: socket.socket) -> None:
     listening.close()
     for connection in list(server.server_state.connections):
         connection.shutdown()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await asyncio.gather(*server.server_state.tasks)
     await asyncio.sleep(0)  # for the transports to hear that they are closed
 

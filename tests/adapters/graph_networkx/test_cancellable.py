@@ -93,24 +93,21 @@ def test_caps_that_never_end_change_nothing() -> None:
 
 
 def test_a_search_whose_caller_is_cancelled_is_told_to_end() -> None:
-    begun, over = threading.Event(), threading.Event()
+    begun, told = threading.Event(), threading.Event()
 
     def search(caps: Caps) -> None:
         ended: Callable[[], bool] = caps.ended  # type: ignore[attr-defined]
         begun.set()
-        until = time.monotonic() + 20
-        while not ended() and time.monotonic() < until:
+        while not ended():
             time.sleep(0.002)
-        over.set()
+        told.set()
         raise Ended
 
-    async def work() -> float:
+    async def work() -> None:
         task = asyncio.create_task(searched(search, Caps()))  # type: ignore[arg-type]
-        await asyncio.to_thread(begun.wait, 10)
+        await asyncio.to_thread(begun.wait)
         task.cancel()
         await asyncio.wait([task])
-        began = time.monotonic()
-        await asyncio.to_thread(over.wait, 10)
-        return time.monotonic() - began
+        await asyncio.to_thread(told.wait)
 
-    assert asyncio.run(work()) < 5
+    asyncio.run(work())

@@ -259,6 +259,7 @@ def test_caches_that_open_a_new_file_at_the_same_time_all_use_it(tmp_path):
         asyncio.run(opened(tmp_path / f"{n}.sqlite"))
 
 
+@pytest.mark.slow
 def test_a_hit_takes_at_most_a_third_of_a_millisecond(path):
     async def body(client):
         await client.generate("hi" * 500, system="s")

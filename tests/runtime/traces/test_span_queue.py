@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -79,14 +78,13 @@ def test_the_end_does_not_wait_for_a_collector_that_hangs() -> None:
     cancelled = threading.Event()
 
     def send(spans: Sequence[Span]) -> str:
-        cancelled.wait(30)
+        cancelled.wait()
         return "cancelled"
 
     with queue(send, cancel=cancelled.set, delay=60) as made:
         made.put(span())
-        began = perf_counter()
         totals = made.stop(0.05)
-        assert perf_counter() - began < 15
+    assert cancelled.is_set()
     assert (totals.sent, totals.lost) == (0, 1)
 
 

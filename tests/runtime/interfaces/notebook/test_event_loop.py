@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -185,9 +184,8 @@ def test_it_is_waited_for_in_another_thread_too(loop: Loop) -> None:
     assert found == [42]
 
 
-def test_leaving_ends_the_thread_at_once() -> None:
-    began = time.monotonic()
+def test_leaving_ends_the_thread() -> None:
     loop = Loop()
     loop.leave(nothing)
     loop.join()
-    assert loop.is_over and time.monotonic() - began < 4
+    assert loop.is_over

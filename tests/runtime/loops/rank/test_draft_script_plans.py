@@ -88,6 +88,7 @@ def test_no_text_raises(text: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["=", "\n", "- ", "===LWT_SKELETON===\n", "REMAINING: 1-9 ", "(", "(a)=", "`", "1 to "]
 )
+@pytest.mark.slow
 def test_long_odd_texts_are_read_quickly(piece: str) -> None:
     began = time.perf_counter()
     read_plan("REMAINING:" + piece * (390_000 // len(piece)), 10)

@@ -137,5 +137,6 @@ def test_no_text_raises(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", [" ", "1 ", "the best ", "item ", "\n", "[", "final answer ", "best:"])
+@pytest.mark.slow
 def test_long_odd_texts_are_read_quickly(piece: str) -> None:
     within(2, lambda: read_order(piece * (19_000 // len(piece)) + "!", ITEMS))

@@ -168,6 +168,7 @@ def test_no_text_raises(text: str) -> None:
         " ",
     ],
 )
+@pytest.mark.slow
 def test_long_odd_texts_are_read_quickly(piece: str) -> None:
     began = time.perf_counter()
     read_calls(piece * (59_000 // len(piece)))
