@@ -110,7 +110,7 @@ SERVERS: list[ExitStack] = []
 MAPS = "ArcadeDB refuses maps as properties, so the graph on the server has no home.city"
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)  # another process may hand over tests of this file after its last one
 def ended_servers() -> Iterator[None]:
     yield
     while SERVERS:
