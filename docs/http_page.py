@@ -43,6 +43,11 @@ Authorization: Bearer kw_...
 A key has access only to its own runs. `--remove-key NAME` removes a key; requests with this key are then refused. When the last
 key is removed, a running server refuses all requests that need a key. After a restart, the server accepts requests from its own
 machine without a key.
+
+**Behind a proxy, add a key before the proxy is started.** A proxy on the same machine (nginx, Caddy, a tunnel) makes each request of
+the network look like one of this machine. Without keys, the server and `knotwork mcp --http` therefore refuse requests with the headers
+`Forwarded`, `X-Forwarded-*`, `X-Real-IP`, `Via` and similar (403, `forwarded-request`), also for `/healthz`. They can't recognise a
+proxy that adds no such header; nginx adds none unless `proxy_set_header` says so.
 """
 
 _SEVERAL = """\
@@ -75,7 +80,7 @@ cancelled and deleted at each of them. A request can go to any server; no client
   their connection, too; a finished or interrupted evaluation is stored, and found at each server. Keys, models and
   templates belong to each server: start all servers with the same options and with the same key file (`--keys`), because answers
   belong to the key that is stored there. Without keys, all answers have the same owner, and a server accepts requests only from its
-  own machine, which must then also run the load balancer.
+  own machine, and none through a load balancer.
 
 This example has two servers on one machine behind nginx. The nginx configuration has not been tried.
 

@@ -53,13 +53,14 @@ def cache_file(name: str, content: str) -> str | None:
     import platformdirs
 
     home = os.environ.get("KNOTWORK_HOME")
-    folder = (Path(home) / "cache" if home else platformdirs.user_cache_path("knotwork")) / "grammar"
     try:
+        cache = Path(home).expanduser() / "cache" if home else platformdirs.user_cache_path("knotwork")
+        folder = cache / "grammar"
         for each in reversed((folder, *folder.parents)):  # parents=True would ignore the mode for the parents
             if not each.is_dir():
                 each.mkdir(mode=0o700, exist_ok=True)
         found = folder.stat()
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home directory
         return None
     if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o022):
         return None

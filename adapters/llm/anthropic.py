@@ -7,6 +7,7 @@ import httpx2
 from anthropic import AnthropicError, AsyncAnthropic, BadRequestError, UnprocessableEntityError
 from attrs import define, field
 
+from ..addresses import service_address
 from . import (
     ANTHROPIC_MAX_TOKENS,
     BadAnswer,
@@ -49,7 +50,7 @@ class AnthropicModel(SDKModel):
             base_url=base_url,
             max_retries=max_retries,
             timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT),
-            http_client=self._bounded_client(),
+            http_client=self._bounded_client(service_address(base_url, "ANTHROPIC_BASE_URL")),
             open_telemetry=False,
         )
         self._strict = Strictness()

@@ -8,10 +8,12 @@ from typing import Any
 import httpx2
 from anthropic import AnthropicError, APIConnectionError, APIStatusError, AsyncAnthropic
 
+from ..addresses import service_address
 from . import BadAnswer
 from .batches import BatchLine, BatchState
 from .http import CONNECT_TIMEOUT
 from .keys import hidden
+from .proxies import client_for
 from .service_errors import BatchCalls
 
 MOST_REQUESTS = 100_000
@@ -39,7 +41,12 @@ class AnthropicBatches(BatchCalls):
 
     def __init__(self, *, api_key: str, base_url: str | None = None, max_retries: int = 4) -> None:
         self._key = api_key
-        client = httpx2.AsyncClient(timeout=httpx2.Timeout(_SECONDS, connect=CONNECT_TIMEOUT))
+        address = service_address(base_url, "ANTHROPIC_BASE_URL")
+        timeout = httpx2.Timeout(_SECONDS, connect=CONNECT_TIMEOUT)
+        client = client_for(
+            address,
+            lambda proxy: httpx2.AsyncClient(timeout=timeout, trust_env=False, proxy=proxy.url if proxy else None),
+        )
         self._sdk = AsyncAnthropic(
             api_key=api_key, base_url=base_url, max_retries=max_retries, http_client=client, open_telemetry=False
         )

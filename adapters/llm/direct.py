@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from math import isfinite
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 import aiohttp
 import httpx2
@@ -190,17 +188,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return NO_CONNECTION
     return NOBODY if isinstance(error, aiohttp.ClientConnectorError) else CLOSED
-
-
-def is_proxied(url: str) -> bool:
-    """Return whether the environment may name a proxy for ``url``.
-
-    If so, the SDK makes the requests, because it reads these settings itself. The result is False if no proxy is set for the
-    scheme, or if ``NO_PROXY`` is ``*`` or lists exactly this host.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    if not (proxies.get(parts.scheme) or proxies.get("all")):
-        return False
-    bypassed = {host.strip().lower() for host in proxies.get("no", "").split(",")}
-    return "*" not in bypassed and (parts.hostname or "") not in bypassed

@@ -16,7 +16,6 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 from time import monotonic, time
 from typing import Any, cast
-from urllib.request import getproxies
 
 import httpx2
 from attrs import define, field
@@ -25,6 +24,7 @@ from . import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable, 
 from .concurrency import ON_OVERLOAD
 from .json_schema import read_json, read_json_bytes
 from .keys import hidden
+from .proxies import Proxy, client_for
 from .service_errors import in_band_error, status_error
 from .trace_header import OUTGOING
 
@@ -199,16 +199,19 @@ class BoundedClient(httpx2.AsyncClient):
 
     ``key`` is replaced by ``***`` in responses. If ``foreign``, the service is not the SDK's own, so only protocol headers are sent;
     settings that the SDK reads from the environment (organisation, custom headers) are not sent. ``plain`` is true if the address is http,
-    without TLS.
+    without TLS. With a ``proxy``, all requests go through it, with a single pool.
     """
 
-    def __init__(self, *, key: str = "", foreign: bool = False, plain: bool = False) -> None:
+    def __init__(
+        self, *, key: str = "", foreign: bool = False, plain: bool = False, proxy: Proxy | None = None
+    ) -> None:
         # A TLS context without certificate authorities accepts no certificate, and is fast to create.
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else httpx2.create_ssl_context()
-        # If the environment names a proxy, httpx uses the proxy with a single pool.
-        mounts = {} if getproxies() else {"all://": Pools(lambda: httpx2.AsyncHTTPTransport(verify=verify))}
+        mounts = {} if proxy else {"all://": Pools(lambda: httpx2.AsyncHTTPTransport(verify=verify))}
         super().__init__(
             verify=verify,
+            trust_env=False,
+            proxy=proxy.url if proxy else None,
             timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT),
             limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
             follow_redirects=False,
@@ -216,6 +219,7 @@ class BoundedClient(httpx2.AsyncClient):
         )
         self._key = key.encode()
         self._foreign = foreign
+        self._proxy = proxy
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         """Send ``request``. Reads a failed response's complete body (up to ``MAX_BODY``), and marks the response as retryable or not."""
@@ -242,7 +246,7 @@ class BoundedClient(httpx2.AsyncClient):
                 )  # fmt: skip
             body = b"".join([piece async for piece in _pieces(response)])
         except _BREAKS as error:
-            watch.reason = _connection_reason(error)
+            watch.reason = _connection_reason(error, self._proxy)
             watch.lost = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol)
             raise
         except (BodyTooLarge, BodyUnreadable) as error:
@@ -255,6 +259,12 @@ class BoundedClient(httpx2.AsyncClient):
         if not whole.is_success:
             whole.headers["x-should-retry"] = "true" if may_retry(whole, watch) else "false"
         return whole
+
+
+def bounded_client(url: str, *, key: str, foreign: bool) -> BoundedClient:
+    """Return the client for requests to ``url``, through the proxy of the environment. Raises ``NotConfigured``."""
+    plain = url.startswith("http://")
+    return client_for(url, lambda proxy: BoundedClient(key=key, foreign=foreign, plain=plain, proxy=proxy))
 
 
 def only_protocol_headers(request: httpx2.Request) -> None:
@@ -363,7 +373,9 @@ def retry_after(headers: httpx2.Headers) -> float:
     return 0.0
 
 
-def _connection_reason(error: Exception) -> str:
+def _connection_reason(error: Exception, proxy: Proxy | None) -> str:
+    if proxy is not None and isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+        return f"{proxy.name} makes no connection: {str(error) or 'no answer'}"
     if isinstance(error, httpx2.ConnectTimeout):
         return NO_CONNECTION
     if isinstance(error, httpx2.ConnectError):
@@ -375,6 +387,8 @@ def _connection_reason(error: Exception) -> str:
 
 def connection_hint(reason: str) -> str:
     """Return advice for the ``reason`` of a ``Watch``; "" if the reason is unknown."""
+    if reason.startswith("the proxy "):
+        return "is the proxy running? NO_PROXY names hosts that are reached without it"
     if reason in (NOBODY, NO_CONNECTION):
         return "is the server running? Its address comes from --llm, KNOTWORK_LLM or a ..._BASE_URL variable"
     return ""

@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ..addresses import service_address
 from . import (
     BadAnswer,
     BadRequest,
@@ -26,10 +27,11 @@ from . import (
 from .answers import answer_format, instructions, strict_ready
 from .batches import CHAT_ENDPOINT
 from .conversation import earlier_turns
-from .direct import DirectClient, RefusedRequest, is_proxied
+from .direct import DirectClient, RefusedRequest
 from .http import body_object, count, joined, unfinished
 from .images import data_url
 from .json_schema import read_json
+from .proxies import proxy_of
 from .sdk import SDKModel, with_tools
 from .service_errors import status_error
 from .strict_schema import Strictness
@@ -170,7 +172,6 @@ _OPTIONAL = (
 _UNKNOWN = re.compile("unsupported|not supported|unknown|unrecogni|forbidden|not permitted|instead")
 
 
-_OWN_ADDRESS = "https://api.openai.com/v1"
 _OWN_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 _NO_KEY = "none"
 
@@ -199,6 +200,7 @@ class OpenAIModel(SDKModel):
     ) -> None:
         super().__init__(model, base_url=base_url, api_key=api_key, max_retries=max_retries, **rest)
         self._sdk: Any = None
+        self._base = service_address(base_url, "OPENAI_BASE_URL")
         self._direct = self._direct_client() if direct and not self._stream else None
         self._grammar = grammar
         self._limit = "max_tokens" if base_url else "max_completion_tokens"
@@ -207,12 +209,14 @@ class OpenAIModel(SDKModel):
             self._carriers = ()
         self._strict = Strictness(own_address=base_url is None, bounds=True)
         self._in_words = False
+        if proxy_of(self._base):
+            self._load_sdk()  # tells now if the proxy can't be used
 
     def _direct_client(self) -> DirectClient | None:
         """Return the direct client; None if only the SDK can make calls with the settings in the environment."""
         own = self._address is None
-        base = self._address or os.environ.get("OPENAI_BASE_URL") or _OWN_ADDRESS
-        if is_proxied(base) or not base.startswith(("http://", "https://")) or "?" in base or "#" in base:
+        base = self._base
+        if proxy_of(base) or not base.startswith(("http://", "https://")) or "?" in base or "#" in base:
             return None
         headers = {
             "Authorization": f"Bearer {self._keys[0] or _NO_KEY}",
@@ -273,7 +277,7 @@ class OpenAIModel(SDKModel):
             # The SDK requires a key; self-hosted servers mostly do not.
             self._sdk = AsyncOpenAI(
                 api_key=self._keys[0] or _NO_KEY, base_url=self._address, max_retries=self._max_retries,
-                http_client=self._bounded_client(),
+                http_client=self._bounded_client(self._base),
             )  # fmt: skip
         return self._sdk
 

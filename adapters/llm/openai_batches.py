@@ -6,11 +6,13 @@ from typing import Any, Literal
 import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, OpenAIError
 
+from ..addresses import service_address
 from . import BadAnswer, BadRequest, NotConfigured
 from .batches import CHAT_ENDPOINT, BatchLine, BatchState
 from .http import CONNECT_TIMEOUT, MAX_BODY, only_protocol_headers
 from .json_schema import read_json_bytes
 from .keys import hidden
+from .proxies import client_for
 from .service_errors import BatchCalls
 
 MOST_REQUESTS = 50_000
@@ -39,7 +41,14 @@ class OpenAIBatches(BatchCalls):
     def __init__(self, *, api_key: str | None, base_url: str | None = None, max_retries: int = 4) -> None:
         self._key = api_key or ""
         hooks: dict[str, list[Callable[..., Any]]] = {"request": [_own_headers]} if base_url else {}
-        client = httpx2.AsyncClient(timeout=httpx2.Timeout(_SECONDS, connect=CONNECT_TIMEOUT), event_hooks=hooks)
+        address = service_address(base_url, "OPENAI_BASE_URL")
+        timeout = httpx2.Timeout(_SECONDS, connect=CONNECT_TIMEOUT)
+        client = client_for(
+            address,
+            lambda proxy: httpx2.AsyncClient(
+                timeout=timeout, event_hooks=hooks, trust_env=False, proxy=proxy.url if proxy else None
+            ),
+        )
         self._sdk = AsyncOpenAI(
             api_key=api_key or _NO_KEY, base_url=base_url, max_retries=max_retries, http_client=client
         )

@@ -35,6 +35,7 @@ from .http import (
     Watch,
     answer_object,
     body_object,
+    bounded_client,
     connection_hint,
     event_object,
     finish_stream,
@@ -126,10 +127,9 @@ class SDKModel(Own, ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
 
-    def _bounded_client(self) -> BoundedClient:
-        """Return the HTTP client for the SDK."""
-        plain = (self._address or "").startswith("http://")
-        return BoundedClient(key=self._keys[0], foreign=self._address is not None, plain=plain)
+    def _bounded_client(self, url: str) -> BoundedClient:
+        """Return the HTTP client for the SDK, whose requests go to ``url``. Raises ``NotConfigured`` if a proxy can't be used."""
+        return bounded_client(url, key=self._keys[0], foreign=self._address is not None)
 
     def _prepare(self, options: Options) -> None:
         """Load what the call needs, such as an SDK. The time, a second or more, does not count against the call's timeout."""

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import IO, Literal
 
 import orjson
-import platformdirs
 from attrs import frozen
 
 from ..permissions import private_folder
+from ..user_folders import at_home, cache_folder
 from . import NotConfigured
 
 _CHUNK = 1 << 20
@@ -82,7 +82,7 @@ class Stopped(Exception):
 def models_dir(environ: Mapping[str, str] | None = None) -> Path:
     """Return the folder for models: ``$KNOTWORK_HOME/models``, else ``knotwork/models`` in the user's cache."""
     home = (os.environ if environ is None else environ).get("KNOTWORK_HOME", "")
-    return Path(home).expanduser() / "models" if home else platformdirs.user_cache_path("knotwork") / "models"
+    return Path(at_home(home)) / "models" if home else cache_folder({}) / "models"
 
 
 def find(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path | None:

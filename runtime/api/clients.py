@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from attrs import field, frozen
 from . import load_on_first_use, warning_reporter
 
 if TYPE_CHECKING:
+    from ...adapters.addresses import is_loopback as is_loopback
     from ...adapters.llm import NotConfigured as NotConfigured
     from ...adapters.llm.budget import Ledger
     from ...adapters.llm.budget import Price as Price
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ...adapters.llm.middleware import Throttled
     from ...adapters.llm.weights import SMOLLM2 as SMOLLM2
     from ...adapters.llm.weights import Installed
+    from ...adapters.user_folders import at_home as at_home
     from ..events import Events
     from ..lwt.operations.operation import Workshop
     from ..models.distributed_client import CallWorkers
@@ -30,7 +32,7 @@ if not TYPE_CHECKING:  # type checkers see the imports above
         __name__,
         {
             "NotConfigured": "adapters.llm", "Price": "adapters.llm.budget", "mask_keys": "adapters.llm.keys",
-            "SMOLLM2": "adapters.llm.weights",
+            "SMOLLM2": "adapters.llm.weights", "at_home": "adapters.user_folders", "is_loopback": "adapters.addresses",
         },
     )  # fmt: skip
 
@@ -185,6 +187,7 @@ class ModelOpener:
         max_concurrency: int | None = None, environ: Mapping[str, str] = os.environ, ledger: "Ledger | None" = None,
     ) -> None:  # fmt: skip
         from ...adapters.llm.budget import Ledger, Price
+        from ...adapters.user_folders import NoHome
         from ..errors import RequestError, short_repr
         from ..limits import check_limits
         from ..models.answer_cache import SharedCaches, answer_cache
@@ -195,7 +198,8 @@ class ModelOpener:
         self._price = price if price is None or isinstance(price, Price) else Price(*price_pair(price))
         self._rate = rate
         self.cache = cache
-        answer_cache(cache, "", environ)  # refuses a faulty one before the run begins
+        with suppress(NoHome):  # a run that calls no model needs no folder for caches
+            answer_cache(cache, "", environ)  # refuses a faulty one before the run begins
         self.ledger = ledger or Ledger(max_calls, max_tokens, max_cost)
         self._limited = ledger is not None or any(limit is not None for limit in (max_calls, max_tokens, max_cost))
         self._max_concurrency, self._environ = max_concurrency, environ
@@ -219,11 +223,17 @@ class ModelOpener:
         under ``name``. With ``light`` and without limits, a custom client is called without the checks of ``as_client``, which
         only loops need.
         """
+        from ...adapters.user_folders import NoHome
         from ..models.answer_cache import answer_cache
         from ..models.factory import ModelSettings, open_model
 
         if isinstance(model, str):
-            cache = answer_cache(self.cache, model, self._environ)
+            try:
+                cache = answer_cache(self.cache, model, self._environ)
+            except NoHome as error:  # a run that stores nothing needs no home
+                cache = None
+                if self.warn is not None:
+                    self.warn(f"answers are not cached: {error.message}; {error.hint}")
             price = self._price or self._looked_up(model)
             settings = ModelSettings(model, cache, self.ledger, price, self._rate, self._max_concurrency)
             client: Any = open_model(settings, self._environ, warn=self.warn, caches=self.caches)

@@ -14,6 +14,7 @@ from ..runs.event_log import DebugLog as DebugLog
 from ..runs.event_log import level as level
 from ..runs.event_log import logged as logged
 from ..runs.journal import COMPILE, EACH, EVAL, FILE, LOOPS, RANK, SEED, TUNE, Damage, find_folder, whole_records
+from ..runs.journal import NoHome as NoHome
 from ..runs.journal import RunError as RunError
 from ..runs.journal import base_directory as base_directory
 from ..runs.step_names import Contained

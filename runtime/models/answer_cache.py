@@ -10,6 +10,7 @@ from attrs import field, frozen
 from ...adapters.llm import NotConfigured
 from ...adapters.llm.shared_cache import PluginCache, SharedCache, cache_plugin
 from ...adapters.postgres import SCHEMES, has_password, without_password
+from ...adapters.user_folders import at_home, cache_folder
 from ..errors import RequestError
 
 __all__ = ["AnswerCache", "SharedCaches", "answer_cache", "call_cache", "result_cache"]
@@ -31,12 +32,7 @@ def call_cache(spec: str) -> Path | None:
     """Return the user's file of the call cache; None for a cassette, because a cassette contains the answers itself and may be edited."""
     if spec.startswith(("replay:", "record:")):
         return None
-    home = os.environ.get("KNOTWORK_HOME")
-    if home:
-        return Path(home) / "cache" / "answers.sqlite"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("knotwork") / "answers.sqlite"
+    return cache_folder() / "answers.sqlite"
 
 
 def result_cache(given: Any, spec: str, name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
@@ -59,8 +55,7 @@ def answer_cache(given: Any, spec: str, environ: Mapping[str, str] = os.environ)
     (``adapters.llm.shared_cache``). Raises ``RequestError``, also for a ``given`` URL with a password, and ``NotConfigured`` if
     ``KNOTWORK_CACHE`` is faulty. The URL in ``KNOTWORK_CACHE`` may have a password.
     """
-    own = call_cache(spec)
-    if given is None or given is False or own is None:
+    if given is None or given is False or (own := call_cache(spec)) is None:
         return None
     named = given is not True
     place = given if named else environ.get(VARIABLE, "").strip()
@@ -69,8 +64,11 @@ def answer_cache(given: Any, spec: str, environ: Mapping[str, str] = os.environ)
     if not isinstance(place, str | os.PathLike):
         raise RequestError("cache", f"expected a file or a URL, not {type(place).__name__}")
     text = os.fspath(place)
-    if not isinstance(text, str) or "://" not in text:
+    if not isinstance(text, str):
         return AnswerCache(Path(place))
+    text = at_home(text)
+    if "://" not in text:
+        return AnswerCache(Path(text))
     if text.startswith("sqlite:///") and len(text) > len("sqlite:///"):
         return AnswerCache(Path(text.removeprefix("sqlite:///")))
     if not text.startswith(SCHEMES) and cache_plugin(text.partition("://")[0]) is None:

@@ -8,6 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from ...adapters.llm.cache import Cached
 from ...adapters.llm.keys import has_key, known_keys, mask_keys, refuse_key
 from ...adapters.llm.middleware import Again, Client, ModelCheck, Throttled, Validated, model_spec
 from ...adapters.llm.prices import FREE, find_price
+from ...adapters.user_folders import NoHome, at_home, cache_folder
 from .answer_cache import AnswerCache, SharedCaches
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ def default_spec(environ: Mapping[str, str] = os.environ) -> str:
     """
     if named := environ.get("KNOTWORK_LLM", "").strip():
         refuse_key(named, environ)
-        return named
+        return at_home(named)
     if find_spec("xllamacpp") is not None:
         return "local"
     raise NotConfigured(
@@ -329,9 +331,13 @@ def open_graph(
     from ...adapters.graph_cypher import is_database
     from ...adapters.graph_networkx import load
 
+    source = at_home(os.fspath(source)) if isinstance(source, str | os.PathLike) else source
     if is_database(source):
         return _open_database(source, raw, strict)
-    copies = graph_copies() if cache and isinstance(source, str | os.PathLike) else None
+    copies = None
+    if cache and isinstance(source, str | os.PathLike):
+        with suppress(NoHome):  # without a folder for copies, each load reads the file
+            copies = graph_copies()
     return load(source, raw=raw, strict=strict, copies=copies, verify=verify, progress=progress)
 
 
@@ -375,12 +381,7 @@ def graph_copies() -> "CopyFolder":
     """Return the folder of prepared copies of graph files: ``cache/graphs`` in ``KNOTWORK_HOME``, else in the user's cache folder."""
     from ...adapters.graph_networkx.prepared_copy import CopyFolder
 
-    home = os.environ.get("KNOTWORK_HOME")
-    if home:
-        return CopyFolder(Path(home) / "cache" / "graphs")
-    from platformdirs import user_cache_path
-
-    return CopyFolder(user_cache_path("knotwork") / "graphs")
+    return CopyFolder(cache_folder() / "graphs")
 
 
 def named_graphs() -> tuple[str, ...]:
@@ -401,7 +402,8 @@ def open_state(
     """Open a state in memory (None) or in a directory, or read a ``state.json`` into memory. Raises ``StoreError``."""
     from ...adapters.state_json.open_state import open_store
 
-    return open_store(path, query=query, config=config, durability=durability, read_only=read_only)
+    place = path if path is None else at_home(os.fspath(path))
+    return open_store(place, query=query, config=config, durability=durability, read_only=read_only)
 
 
 def with_check(told: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,8 @@ from attrs import define, field
 from ...adapters.llm import Usage
 from ...adapters.llm.budget import Price
 from ...adapters.permissions import private_folder
+from ...adapters.user_folders import NoHome as NoHome
+from ...adapters.user_folders import state_folder
 from ...lang.errors import KnotworkError
 from ..results import Failed, Outcome, Recorded, Run, StepResult, plain, prices_json
 
@@ -197,13 +199,8 @@ class RunError(KnotworkError):
 
 
 def base_directory() -> Path:
-    """Return the folder of saved runs: ``runs`` in ``KNOTWORK_HOME`` if that is set, else in the user's state folder."""
-    home = os.environ.get("KNOTWORK_HOME")
-    if home:
-        return Path(home) / "runs"
-    from platformdirs import user_state_path
-
-    return user_state_path("knotwork") / "runs"
+    """Return the folder of saved runs: ``runs`` in ``KNOTWORK_HOME`` if that is set, else in the user's state folder. Raises ``NoHome``."""
+    return state_folder() / "runs"
 
 
 def begin(

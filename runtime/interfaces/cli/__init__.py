@@ -81,13 +81,13 @@ def _exit_code(argv: list[str]) -> int:
 
 def _report(error: Exception) -> int:
     from ...api.clients import NotConfigured
-    from ...api.runs import level
+    from ...api.runs import NoHome, level
     from ...api.seed_workers import EngineError
     from ...api.workspace import AdapterError, LLMError, StoreError
     from ...errors import RequestError
     from .output import complain
 
-    if isinstance(error, AdapterError | EngineError | LLMError | StoreError):
+    if isinstance(error, AdapterError | EngineError | LLMError | NoHome | StoreError):
         complain(error.message, error.hint)
         return Exit.USAGE if isinstance(error, NotConfigured) else Exit.FAILED
     if isinstance(error, RequestError):

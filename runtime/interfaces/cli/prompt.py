@@ -16,7 +16,7 @@ from attrs import define, evolve
 
 from ....lang.diagnostic import printable
 from ...api.clients import download_size, mask_keys
-from ...api.runs import base_directory
+from ...api.runs import NoHome, base_directory
 from ...api.session import Session
 from ...api.session_data import Outcome, SessionModel
 from ...api.workspace import LLMError, Schema, WorkspaceOptions, example_command
@@ -135,13 +135,15 @@ async def run_prompt(session: Session, options: WorkspaceOptions, life: Life, rc
     turn = Turn(session, Screen(session.settings, paged))
     schema = asyncio.create_task(session.schema())
     fixes = _Fixes(turn)
-    folder = base_directory().parent
+    folder = _folder()
 
     def known_schema() -> Schema | None:
         """Return the graph's schema, or None until it is computed, because completion does not wait for it."""
         return schema.result() if schema.done() and not schema.exception() else None
 
-    prompt = make_prompt(session, lambda: fixes.text, known_schema, folder / HISTORY, colour=colour(sys.stdout))
+    prompt = make_prompt(
+        session, lambda: fixes.text, known_schema, folder and folder / HISTORY, colour=colour(sys.stdout)
+    )
 
     def dropped() -> None:
         if prompt.app.is_running and not prompt.app.is_done:
@@ -150,7 +152,7 @@ async def run_prompt(session: Session, options: WorkspaceOptions, life: Life, rc
     life.between = partial(asyncio.get_running_loop().call_soon_threadsafe, dropped)
     greet(options, session)
     try:
-        if rc and await _own_settings(turn, folder / RC):
+        if rc and folder and await _own_settings(turn, folder / RC):
             return Exit.DONE
         while not life.is_ended:
             try:
@@ -196,6 +198,14 @@ class _Fixes:
 
 def _hint(text: str) -> None:
     say(paint(printable(text), "cyan", colour(sys.stderr)))
+
+
+def _folder() -> Path | None:
+    """Return the folder of the history and of the settings file. None if the user has no home: then the history stays in memory."""
+    try:
+        return base_directory().parent
+    except NoHome:
+        return None
 
 
 async def _own_settings(turn: Turn, path: Path) -> bool:

@@ -27,9 +27,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ....lang.diagnostic import printable
 from ....lang.errors import KnotworkError
+from ...api.clients import is_loopback
 from ...api.server_runs import private_folder, read_json
 from .problems import SHUTTING_DOWN, Problem
-from .server import Limits, ServerOptions, is_loopback
+from .server import Limits, ServerOptions
 
 # Admission of runs: limits parallel runs (per key and in total) and requests per minute (per key), and refuses runs at shutdown.
 
@@ -326,6 +327,10 @@ _OPEN = frozenset({"/", "/healthz", "/openapi.json", "/lab", "/lab/"})
 _OPEN_BELOW = "/lab/static/"
 _HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^\[\]:@/\s]+))(?::\d{0,5})?")
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_FORWARDED = frozenset(
+    {"forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip"}
+)
+"""Headers that proxies add, beside those that begin with ``x-forwarded-``."""
 
 
 class AccessCheck:
@@ -361,7 +366,16 @@ class AccessCheck:
             ) from None
 
     def _check_place(self, method: str, headers: Headers) -> None:
-        """Refuse requests that a page from another site may have sent. A request without a host (HTTP/1.0) is not from a browser."""
+        """Refuse requests that came through a proxy, or that a page from another site may have sent.
+
+        A proxy on this machine makes each request of the network look like one of this machine. A request without a host (HTTP/1.0) is
+        not from a browser.
+        """
+        if forwarded := [name for name in headers if name in _FORWARDED or name.startswith("x-forwarded-")]:
+            raise Problem(
+                "forwarded-request", 403, "Without keys the server accepts no request that came through a proxy",
+                f"the request has the header {forwarded[0]}; add a key on the server: knotwork serve --add-key NAME",
+            )  # fmt: skip
         host = headers.get("host")
         if host is not None and not self._is_ours(_name_of(host)):
             raise Problem(

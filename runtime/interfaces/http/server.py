@@ -7,7 +7,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
 from types import FrameType
 from typing import Literal, Protocol
 
@@ -192,13 +191,3 @@ class ServerOptions(Protocol):
     def log(self) -> bool:
         """Whether each request is logged on stderr."""
         ...
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether ``host`` (a name, or an address as written in a URL) always refers to this machine."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
-    except ValueError:
-        return False

@@ -3,6 +3,7 @@
 import asyncio
 import ipaddress
 import json
+import socket
 import ssl
 import subprocess
 import sys
@@ -16,10 +17,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from knotwork.adapters.llm import BudgetExceeded, NotConfigured, Unavailable
+from knotwork.adapters.llm.anthropic import AnthropicModel
+from knotwork.adapters.llm.anthropic_batches import AnthropicBatches
 from knotwork.adapters.llm.budget import Budget, Ledger
-from knotwork.adapters.llm.direct import is_proxied
 from knotwork.adapters.llm.http import retry_after
 from knotwork.adapters.llm.openai import OpenAIModel
+from knotwork.adapters.llm.openai_batches import OpenAIBatches
+from knotwork.adapters.llm.proxies import proxy_of
 from knotwork.runtime.models.factory import open_adapter
 from support.model_server import KEY, ModelServer, answer_to
 
@@ -214,6 +218,10 @@ def test_numbers_that_json_does_not_have_are_refused_and_not_sent():
     asyncio.run(main())
 
 
+REMOTE = "http://models.example/v1"
+"""An address that only a proxy can reach."""
+
+
 def test_a_proxy_is_used_as_the_environment_says(monkeypatch):
     seen = []
 
@@ -225,27 +233,58 @@ def test_a_proxy_is_used_as_the_environment_says(monkeypatch):
     async def main():
         async with listening(proxy) as port, ModelServer(answer=lambda _: "direct") as server:
             monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{port}")
-            for bypass, expected in (("", "glad"), ("example.org,127.0.0.1", "direct"), ("*", "direct")):
-                monkeypatch.setenv("NO_PROXY", bypass)
+            for address, expected in ((REMOTE, "glad"), (server.url, "direct")):  # this machine never through a proxy
                 for direct in (True, False):
-                    model = OpenAIModel("m", base_url=server.url, api_key=KEY, direct=direct)
+                    model = OpenAIModel("m", base_url=address, api_key=KEY, direct=direct)
                     assert (await model.generate("hi")).text == expected
                     await model.aclose()
-            assert seen == [f"POST {server.url}/chat/completions HTTP/1.1"] * 2
+            assert seen == [f"POST {REMOTE}/chat/completions HTTP/1.1"] * 2
 
     asyncio.run(main())
 
 
-def test_hosts_without_a_proxy(monkeypatch):
-    assert not is_proxied("https://api.openai.com/v1")
-    monkeypatch.setenv("NO_PROXY", "localhost")
-    assert not is_proxied("https://api.openai.com/v1")
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    assert is_proxied("https://api.openai.com/v1")
-    assert not is_proxied("http://api.openai.com/v1")
-    assert not is_proxied("https://LOCALHOST:8000/v1")
-    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    assert is_proxied("http://api.openai.com/v1")
+def test_the_proxy_of_an_address(monkeypatch):
+    assert proxy_of("https://api.openai.com/v1") is None
+    monkeypatch.setenv("HTTPS_PROXY", "http://ida:secret@127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "intern.example")
+    proxy = proxy_of("https://api.openai.com/v1")
+    assert proxy is not None and proxy.url == "http://ida:secret@127.0.0.1:9"
+    assert "secret" not in f"{proxy} {proxy.name}" and "HTTPS_PROXY" in proxy.name
+    assert proxy_of("http://api.openai.com/v1") is None
+    for own in ("localhost:8000", "127.0.0.2", "[::1]:9", "intern.example", "gpu.intern.example:8000"):
+        assert proxy_of(f"https://{own}/v1") is None
+    monkeypatch.setenv("all_proxy", "http://127.0.0.1:9")
+    other = proxy_of("http://api.openai.com/v1")
+    assert other is not None and "all_proxy" in other.name
+
+
+@pytest.mark.parametrize("address", ["socks5://127.0.0.1:9", "socks9://127.0.0.1:9", "127.0.0.1:9"])
+def test_a_proxy_that_cannot_be_used_is_refused_when_the_model_is_opened(address, monkeypatch):
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", address)
+    for open_client in (
+        lambda: OpenAIModel("m", base_url=REMOTE),
+        lambda: AnthropicModel("m", base_url=REMOTE, api_key=KEY),
+        lambda: OpenAIBatches(base_url=REMOTE, api_key=KEY),
+        lambda: AnthropicBatches(base_url=REMOTE, api_key=KEY),
+    ):
+        with pytest.raises(NotConfigured, match="ALL_PROXY") as refused:
+            open_client()
+        assert "NO_PROXY" in refused.value.hint
+
+
+def test_a_proxy_that_makes_no_connection_is_named(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{port}")
+
+    async def main():
+        model = OpenAIModel("m", base_url=REMOTE, max_retries=0)
+        with pytest.raises(Unavailable, match=f"the proxy http://127.0.0.1:{port} .ALL_PROXY."):
+            await model.generate("hi")
+        await model.aclose()
+
+    asyncio.run(main())
 
 
 @pytest.fixture

@@ -176,10 +176,34 @@ def load_command(name: str) -> Any:
     module = import_module(f".{MODULES.get(name, name.replace('-', '_'))}", __package__)
     inner = getattr(module, "app", None)
     if inner is not None:
-        return typer.main.get_group(inner)
+        return _with_home(typer.main.get_group(inner))
     alone = typer.Typer(add_completion=False)
     alone.command(name)(getattr(module, module.__name__.rpartition(".")[2]))
-    return typer.main.get_command(alone)
+    return _with_home(typer.main.get_command(alone))
+
+
+_TEXTS = frozenset({"CHECK", "COMMAND", "[COMMAND]", "EXPR", "INSTRUCTION", "NAME=VALUE", "QUESTION", "SELECT", "TEXT"})
+"""The values that are no paths, in which a ``~`` is text."""
+
+
+def _with_home(command: Any) -> Any:
+    """Return the command. In its arguments and options that are paths, a leading ``~`` is the home directory."""
+    from ....api.clients import at_home
+
+    def expanded(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(map(expanded, value))
+        return at_home(value) if isinstance(value, str) else value
+
+    def after(callback: Any) -> Any:
+        return lambda ctx, param, value: expanded(callback(ctx, param, value) if callback else value)
+
+    for param in command.params:
+        if param.metavar not in _TEXTS:
+            param.callback = after(param.callback)
+    for inner in getattr(command, "commands", {}).values():
+        _with_home(inner)
+    return command
 
 
 class _Group(TyperGroup):

@@ -183,7 +183,7 @@ def keys_path(name: str | None) -> Path:
 def needs_keys(keys: "Keys", host: str) -> bool:
     """Return whether clients need a key. Raises ``KeysError``; raises ``Misused`` if ``host`` is not loopback and no key exists."""
     from .....lang.diagnostic import printable
-    from ...http.server import is_loopback
+    from ....api.clients import is_loopback
 
     needed = keys.needed
     if not needed and not is_loopback(host):

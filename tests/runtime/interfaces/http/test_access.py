@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx2
 import pytest
+from knotwork.adapters.addresses import is_loopback
 from knotwork.runtime.interfaces.http.access import add_key
-from knotwork.runtime.interfaces.http.server import is_loopback
 from knotwork.runtime.interfaces.web.web_models import ServerSettings
 from support.web import application, settings_in
 
@@ -119,6 +119,30 @@ def test_without_keys_a_foreign_host_is_refused_everywhere(tmp_path: Path, host:
         answer = ask(settings, "GET", path, headers={"Host": host})
         assert answer.status_code == 403
         assert answer.json()["type"] == "urn:knotwork:problem:foreign-host"
+
+
+PROXIES_ADD = [
+    {"X-Forwarded-For": "203.0.113.9"}, {"x-real-ip": "203.0.113.9"}, {"Forwarded": "for=203.0.113.9"}, {"Via": "1.1 caddy"},
+    {"X-Forwarded-Proto": "https"}, {"X-Forwarded-For": "127.0.0.1"}, {"CF-Connecting-IP": "203.0.113.9"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("added", PROXIES_ADD)
+def test_without_keys_a_request_through_a_proxy_is_refused_everywhere(tmp_path: Path, added: dict[str, str]) -> None:
+    settings = settings_in(tmp_path)
+    for method, path in (("GET", "/lab/about"), ("GET", "/healthz"), ("POST", "/scripts/run")):
+        answer = ask(settings, method, path, json=SCRIPT, headers=added)
+        assert answer.status_code == 403
+        assert answer.json()["type"] == "urn:knotwork:problem:forwarded-request"
+        assert "--add-key" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("added", PROXIES_ADD)
+def test_with_keys_a_request_may_come_through_a_proxy(keyed: tuple[ServerSettings, str], added: dict[str, str]) -> None:
+    settings, key = keyed
+    assert ask(settings, "GET", "/lab/about", headers=added).status_code == 401
+    headers = {**added, "Authorization": f"Bearer {key}"}
+    assert ask(settings, "GET", "/lab/about", headers=headers).status_code == 200
 
 
 def test_with_keys_any_host_is_fine(keyed: tuple[ServerSettings, str]) -> None:

@@ -61,6 +61,7 @@ def test_whoever_is_on_this_machine_is_served_without_a_key(tmp_path: Path) -> N
     ("headers", "status", "kind"),
     [
         ({"Host": "evil.example"}, 403, "foreign-host"),
+        ({"X-Forwarded-For": "203.0.113.9"}, 403, "forwarded-request"),
         ({"Origin": "https://evil.example"}, 403, "foreign-origin"),
         ({"Origin": "null"}, 403, "foreign-origin"),
         ({"Content-Type": "text/plain"}, 415, "not-json"),
