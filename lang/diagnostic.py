@@ -224,13 +224,26 @@ def _excerpt(source: Source, span: Span, line: int, column: int, width: int) -> 
     return (f"{gutter} | {left}{body}{right}", f"{'':>4} | {carets}")
 
 
+JOINERS = frozenset("\u200c\u200d")
+"""Invisible characters that some scripts and emoji need inside words."""
+
+
 def printable(text: str) -> str:
-    """Return ``text`` made safe for a terminal: tabs become one space, control characters and surrogates become escapes."""
+    """Return ``text`` made safe for a terminal: tabs become one space, control characters and surrogates become escapes.
+
+    A joiner stays between two visible characters.
+    """
     if text.isprintable():
         return text
     return "".join(
-        " " if c == "\t" else c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+        " " if c == "\t" else c if c.isprintable() or _joins(text, at) else c.encode("unicode_escape").decode("ascii")
+        for at, c in enumerate(text)
     )
+
+
+def _joins(text: str, at: int) -> bool:
+    around = text[at - 1 : at] + text[at + 1 : at + 2]
+    return text[at] in JOINERS and len(around) == 2 and around.isprintable() and " " not in around
 
 
 def _columns(text: str) -> int:
@@ -239,7 +252,7 @@ def _columns(text: str) -> int:
         return len(text)
     from unicodedata import combining, east_asian_width
 
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(0 if combining(c) or c in JOINERS else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 # Messages for JSON errors.

@@ -4,6 +4,7 @@ import json
 import re
 from unicodedata import category
 
+from ..diagnostic import JOINERS
 from ..trees.conditions import Field
 from ..trees.gasl import Key
 
@@ -33,14 +34,12 @@ def format_text(text: str) -> str:
     quoted = json.dumps(text, ensure_ascii=False)
     if quoted.isprintable():
         return quoted
-    return "".join(_escaped(c) if category(c) in _UNSEEN and c not in _JOINERS else c for c in quoted)
+    return "".join(_escaped(c) if category(c) in _UNSEEN and c not in JOINERS else c for c in quoted)
 
 
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """A name that needs no backticks."""
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_JOINERS = frozenset("\u200c\u200d")
-"""Invisible characters that some scripts and emoji need; they are not escaped."""
 
 
 def _escaped(character: str) -> str:

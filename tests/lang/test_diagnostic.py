@@ -68,6 +68,19 @@ def test_picture_at_the_end_and_over_lines():
 
 def test_a_terminal_is_not_written_to():
     assert printable("a\tb\x1b[31m\u202e\ud800") == "a b\\x1b[31m\\u202e\\ud800"
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["نمی\u200cدانم", "«خانه»\u200cها", "۵\u200cساله", "ක්\u200dර", "👩\u200d🚒", "🏳️\u200d🌈"],  # noqa: RUF001
+)
+def test_a_joiner_inside_a_word_or_an_emoji_is_text(word: str) -> None:
+    assert printable(f"{word}\t") == f"{word} "
+
+
+@pytest.mark.parametrize("text", ["\u200ca", "a\u200d", "a \u200cb", "a\u200c\u200db", "\u200c"])
+def test_a_joiner_that_joins_nothing_is_escaped(text: str) -> None:
+    assert not {"\u200c", "\u200d"} & set(printable(text))
     assert "\x1b" not in picture(Diagnostic("LWT035", "warning", "no", Span(1, 2)), Source("a\x1bb", "\x1bname"))
 
 

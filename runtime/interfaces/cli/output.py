@@ -4,7 +4,9 @@ Only results are written to stdout; everything else is written to stderr.
 """
 
 import codecs
+import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -36,7 +38,8 @@ _IN_ASCII = {"←": "<-", "→": "->", "«": "<<", "»": ">>", "·": "-", "…":
 def ready_streams() -> None:
     """Make stdout and stderr accept any text.
 
-    Characters that their encoding can't represent are replaced by ASCII or escaped.
+    Characters that their encoding can't represent are replaced by ASCII or by an escape of JSON, half a character (of a file name that
+    is not UTF-8) by the replacement character.
     """
     codecs.register_error("knotwork.escape", _escaped)
     for name in ("stdout", "stderr"):
@@ -53,7 +56,14 @@ def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
         text = error.object[error.start : error.end]
         if all(character in _IN_ASCII for character in text):
             return "".join(_IN_ASCII[character] for character in text), error.end
+        whole = _whole(text)
+        return whole.encode() if error.encoding == "utf-8" else json.dumps(whole)[1:-1], error.end
     return codecs.backslashreplace_errors(error)
+
+
+def _whole(text: str) -> str:
+    """Return ``text`` with the replacement character in place of each half of a character."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -192,10 +202,10 @@ def complain(message: str, hint: str = "") -> None:
 
 def json_text(value: Any) -> str:
     """Return ``value`` as indented JSON. Non-ASCII characters are not escaped if stdout can encode them."""
-    import json
-
-    unicode = "utf" in (getattr(sys.stdout, "encoding", None) or "").lower()
-    return json.dumps(value, ensure_ascii=not unicode, indent=2, allow_nan=False)
+    text = _whole(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+    if "utf" in (getattr(sys.stdout, "encoding", None) or "").lower():
+        return text
+    return re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def picture_in_colour(picture: str, severity: str) -> str:

@@ -1,6 +1,7 @@
 """The real command as a process: pipes, signals, locales, terminals, keys."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from knotwork.runtime.interfaces.cli.output import cancelling
-from support.command import environment, process, silent_server
+from support.command import call, environment, process, silent_server
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 SCRIPT = '(a)=CONST("first")\n(final)=LLM("wait {(a)}")\n'
@@ -130,11 +131,20 @@ def test_a_terminal_gets_the_live_display_and_it_back_after_ctrl_c(folder: Path)
     assert "cancelled" in shown
 
 
+@posix
+def test_a_file_name_that_is_not_utf8_leaves_no_half_character_in_json(
+    folder: Path,
+) -> None:
+    name = os.fsdecode(b"soup-\xff.lwt")
+    (fault,) = json.loads(call("check", "--format", "json", name).out)
+    assert fault["file"] == "soup-\ufffd.lwt"
+
+
 @pytest.mark.slow
 def test_a_locale_without_unicode(folder: Path) -> None:
     env = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     result = process("run", "-", home=folder, env=env, stdin='(final)=CONST("caf\u00e9 \U0001f600")\n'.encode())
-    assert (result.code, result.out) == (0, "caf\\xe9 \\U0001f600\n")
+    assert (result.code, result.out) == (0, "caf\\u00e9 \\ud83d\\ude00\n")
     assert "complete: 1 of 1 step - 0 calls" in result.err
 
 
