@@ -57,7 +57,8 @@ def commands() -> str:
         "models, caches and runs), `KNOTWORK_CACHE` (the cache of answers, see `--cache`), `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, and",
         "`KNOTWORK_API_KEY` (for a model that is given as a URL), `KNOTWORK_LLM_CLIENT` (`sdk`: see",
         "[models](models.md#layers-of-a-call)), and `OTEL_EXPORTER_OTLP_ENDPOINT` (exports [traces](traces.md), as does `knotwork --otel",
-        "COMMAND`).\n",
+        "COMMAND`). In every path that an option or a variable gives, a leading `~/` is the home directory. A user without a home",
+        "directory sets `KNOTWORK_HOME`, or uses only what stores nothing.\n",
         "## Exit codes\n", "| code | meaning |", "|---|---|",
     ]  # fmt: skip
     lines += [f"| {int(code)} | {meaning} |" for code, meaning in MEANINGS.items()]

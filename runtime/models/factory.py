@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from attrs import field, frozen
 from rapidfuzz import process
 
+from ...adapters.addresses import with_right_address
 from ...adapters.llm import NotConfigured
 from ...adapters.llm.budget import Budget, Ledger, Price, Priced
 from ...adapters.llm.cache import Cached
@@ -161,6 +162,8 @@ def identity_of(spec: str, environ: Mapping[str, str] = os.environ) -> str:
             f"the address in {name} contains a user, a password, a query or a key",
             hint="put the key in its own variable",
         )
+    if address and (right := with_right_address(f"{address}#m").rpartition("#")[0]):
+        raise NotConfigured(f"the address in {name} is not that of a service", hint=f"did you mean {right}?")
     return f"{spec} at {address}" if address else spec
 
 
@@ -241,6 +244,8 @@ def open_batches(spec: str, environ: Mapping[str, str] = os.environ) -> "tuple[B
 
 
 def _unknown(spec: str) -> NotConfigured:
+    if right := with_right_address(spec):
+        return NotConfigured(f"{spec[:80]!r} is not a model spec", hint=f"did you mean {right}?")
     schemes = {form.partition(":")[0]: form for form in SPECS if form[0].islower()}
     written = spec.partition(":")[0]
     near = process.extractOne(written.lower(), list(schemes), score_cutoff=60)
@@ -263,7 +268,8 @@ def _key(environ: Mapping[str, str], name: str, spec: str) -> str:
 def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
     url, _, model = spec.partition("#")
     try:
-        host = urlsplit(url).hostname
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port  # the port raises ValueError if it is not a number up to 65535
     except ValueError:
         host = None
     if _has_secret(url):
@@ -272,8 +278,13 @@ def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
             "the address of a model must not contain a user, a password or a query",
             hint="put the key in KNOTWORK_API_KEY",
         )
-    if not host or not model:
-        raise NotConfigured(f"{spec[:80]!r} has no model", hint="add the model to the address: https://host/v1#MODEL")
+    if not host or not re.fullmatch(r"[\w.:-]+", host):
+        raise NotConfigured(f"{spec[:80]!r} has no valid host and port", hint="the form is https://HOST:PORT/v1#MODEL")
+    if not model.strip():
+        raise NotConfigured(f"{spec[:80]!r} has no model", hint=f"add the model to the address: {url}#MODEL")
+    right = with_right_address(spec)
+    if right and right != f"{url}#{model.strip()}":
+        raise NotConfigured(f"{spec[:80]!r} names an endpoint", hint=f"the address of the service is enough: {right}")
     from ...adapters.llm.openai import OpenAIModel
 
     key = environ.get("KNOTWORK_API_KEY", "").strip() or None

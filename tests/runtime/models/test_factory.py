@@ -65,10 +65,10 @@ def test_each_kind_of_spec_opens_its_adapter(tmp_path):
         ("openai:m", "OPENAI_API_KEY is not set"),
         ("anthropic:m", "ANTHROPIC_API_KEY is not set"),
         ("http://localhost:8080/v1", "add the model to the address"),
-        ("http://#m", "add the model to the address"),
+        ("http://#m", "https://HOST:PORT/v1#MODEL"),
         ("http://user:sk-secret@host/v1#m", "KNOTWORK_API_KEY"),
         ("http://host/v1?key=sk-secret#m", "KNOTWORK_API_KEY"),
-        ("http://[::1/v1#m", "add the model to the address"),
+        ("http://[::1/v1#m", "https://HOST:PORT/v1#MODEL"),
         ("replay:/does/not/exist", "can't be read"),
         ("record:x", "record:FILE,SPEC"),
         ("record:x,record:y,local", "record:FILE,SPEC"),
@@ -178,3 +178,34 @@ def test_caches_tell_servers_apart_that_the_environment_names():
     assert identity_of("openai:m", environ) == "openai:m at http://localhost:1/v1"
     assert identity_of("openai:m", {}) == "openai:m"
     assert identity_of("local", environ) == "local"
+
+
+@pytest.mark.parametrize(
+    ("spec", "right"),
+    [
+        ("http://localhost:8000/v1/chat/completions#m", "http://localhost:8000/v1#m"),
+        ("https://models.example/v1/responses/#m", "https://models.example/v1#m"),
+        ("http://localhost:11434/api/chat#m", "http://localhost:11434/v1#m"),
+        ("localhost:8000/v1#m", "http://localhost:8000/v1#m"),
+        ("localhost:8000", "http://localhost:8000#MODEL"),
+        ("models.example/v1#m", "https://models.example/v1#m"),
+        ("HTTPS://models.example/v1#m", "https://models.example/v1#m"),
+        ("http:/localhost/v1#m", "http://localhost/v1#m"),
+        ("http://localhost:8000/v1", "http://localhost:8000/v1#MODEL"),
+        ("ollama:llama3:8b", "http://localhost:11434/v1#llama3:8b"),
+        ("LM-Studio/qwen", "http://localhost:1234/v1#qwen"),
+        ("http://localhost:99999/v1#m", "https://HOST:PORT/v1#MODEL"),
+        ("http://local host/v1#m", "https://HOST:PORT/v1#MODEL"),
+    ],
+)
+def test_another_form_of_an_address_gets_the_right_one(spec: str, right: str) -> None:
+    with pytest.raises(NotConfigured) as refused:
+        open_adapter(spec, {})
+    assert right in refused.value.hint
+
+
+def test_the_address_in_a_variable_is_that_of_a_service() -> None:
+    environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://localhost:8000/v1/chat/completions"}
+    with pytest.raises(NotConfigured, match="OPENAI_BASE_URL") as refused:
+        open_adapter("openai:m", environ)
+    assert refused.value.hint == "did you mean http://localhost:8000/v1?"
