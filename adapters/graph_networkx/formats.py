@@ -1,4 +1,4 @@
-"""Readers of graph formats: edge lists in CSV and TSV, node-link JSON, GEXF and generated graphs. Also parses untrusted XML.
+"""Readers of graph formats: edge lists in CSV and TSV, node-link JSON, and generated graphs.
 
 The first line of an edge list names the columns, including ``source`` and ``target``; every other line is an edge. A column
 ``key`` distinguishes parallel edges; other columns are attributes. Ids are strings, edges are directed, and an empty cell means
@@ -11,10 +11,8 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from io import BytesIO
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
-from xml.parsers import expat
 
 import networkx as nx
 from attrs import frozen
@@ -22,109 +20,14 @@ from attrs import frozen
 from ...lang.diagnostic import nearest
 from ..graph import AdapterError
 
-# Guarded XML parsing with Python's expat: a document type, and therefore entities, are refused; depth and tokens are bounded; errors
-# have line numbers. Before expat 2.6, parsing a huge tag in small pieces takes quadratic time, so the size of tags is bounded too.
-
 DEEPEST = 100
-"""Maximum element depth. NetworkX's own files have 4 levels, yEd's files fewer than 20."""
-
-LONGEST_TAG = 16 * 2**20
-"""Maximum bytes of a single tag, comment or instruction. The limit does not apply to text between tags."""
-
-_PIECE = 2**20
+"""Maximum depth of elements or brackets. NetworkX's own files have 4 levels, yEd's files fewer than 20."""
 
 
 def fault(name: str, line: int | None, message: str, hint: str = "") -> AdapterError:
     """Return an error with its location: ``name:line: message``."""
     place = name if line is None else f"{name}:{line}"
     return AdapterError(f"{place}: {message}", hint=hint)
-
-
-def parse_xml(
-    data: bytes | Iterable[bytes],
-    name: str,
-    start: Callable[[str, dict[str, str]], None],
-    end: Callable[[str], None],
-    text: Callable[[str], None],
-    *,
-    parser: "expat.XMLParserType | None" = None,
-) -> None:
-    """Call ``start``, ``end`` and ``text`` for the content of ``data``, like expat's handlers; names keep their prefixes.
-
-    ``data`` is the complete content, or its consecutive pieces of at most 1 MiB. Raises ``AdapterError`` with the line if ``data`` is not
-    well-formed, has a document type, or is nested too deeply.
-    """
-    parser = parser or expat.ParserCreate()
-    depth = 0
-
-    def opened(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > DEEPEST:
-            raise fault(name, parser.CurrentLineNumber, f"elements are nested deeper than {DEEPEST}")
-        start(tag, attributes)
-
-    def closed(tag: str) -> None:
-        nonlocal depth
-        depth -= 1
-        end(tag)
-
-    def doctype(*_: object) -> None:
-        raise fault(
-            name,
-            parser.CurrentLineNumber,
-            "the file has a <!DOCTYPE>, which may define entities",
-            "remove the <!DOCTYPE ...> and write the entities out",
-        )
-
-    parser.buffer_text = True
-    parser.buffer_size = 2**16
-    parser.StartElementHandler = opened
-    parser.EndElementHandler = closed
-    parser.CharacterDataHandler = text
-    parser.StartDoctypeDeclHandler = doctype
-    at = 0
-    try:
-        for piece in _pieces(data) if isinstance(data, bytes) else data:
-            parser.Parse(piece, False)
-            if at - parser.CurrentByteIndex > LONGEST_TAG:
-                raise fault(name, parser.CurrentLineNumber, f"a tag is longer than {LONGEST_TAG // 2**20} MiB")
-            at += len(piece)
-        parser.Parse(b"", True)
-    except expat.ExpatError as error:
-        raise _not_well_formed(error, name) from None
-    except (LookupError, ValueError, UnicodeError) as error:
-        # The encoding is unknown to Python, or is a multi-byte encoding that expat can't read.
-        raise fault(name, 1, f"the file's encoding can't be read: {error}", "save it as UTF-8") from None
-
-
-def _pieces(data: bytes) -> Iterator[bytes]:
-    view = memoryview(data)
-    for at in range(0, len(data), _PIECE):
-        yield bytes(view[at : at + _PIECE])
-
-
-def _not_well_formed(error: expat.ExpatError, name: str) -> AdapterError:
-    message = expat.ErrorString(error.code) or "unreadable"
-    match message:
-        case "no element found" | "unclosed token" | "unclosed CDATA section":
-            message, hint = "the file is incomplete", "write or fetch it again"
-        case "not well-formed (invalid token)":
-            hint = (
-                "an & must be written &amp;, a < must be written &lt;, and the bytes must be in the declared encoding"
-            )
-        case "undefined entity":
-            message, hint = "unknown entity", "write the character itself, in UTF-8"
-        case "unknown encoding" | "encoding specified in XML declaration is incorrect":
-            hint = "save the file as UTF-8"
-        case "mismatched tag":
-            message, hint = (
-                "a closing tag does not match the open tag",
-                "close elements in the reverse order of opening",
-            )
-        case _:
-            hint = ""
-    return fault(name, error.lineno, f"not well-formed XML: {message}", hint)
 
 
 _DELIMITERS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
@@ -427,44 +330,4 @@ def _generated(name: str, function: str, numbers: tuple[int | float, ...], keywo
     except (nx.NetworkXException, TypeError, ValueError, ArithmeticError) as error:
         shown = f"nx:{name}({', '.join(map(str, numbers))})"
         raise AdapterError(f"{shown} can't be generated: {str(error)[:120]}") from None
-    return graph
-
-
-# GEXF is read by NetworkX's reader. The XML is checked first, and the reader's exceptions are translated.
-
-_FAULTS = (
-    nx.NetworkXException,
-    ArithmeticError,
-    AttributeError,
-    IndexError,
-    KeyError,
-    RecursionError,
-    RuntimeError,
-    StopIteration,
-    TypeError,
-    ValueError,
-)
-"""Exceptions that NetworkX's reader raises for invalid files. The reader hardly validates the files."""
-
-
-def read_gexf(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
-    """Return the graph of a GEXF file. Raises ``AdapterError``."""
-    first: list[str] = []
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        if not first:
-            first.append(tag.rpartition(":")[2])
-            if first[0] != "gexf":
-                raise fault(name, 1, f"not GEXF: the first element is <{tag[:40]}>", "a GEXF file begins with <gexf>")
-
-    parse_xml(data, name, start, lambda tag: None, lambda text: None)
-    try:
-        graph: nx.Graph[Any] = nx.read_gexf(BytesIO(data))
-    except _FAULTS as error:
-        message = str(error.args[0]) if isinstance(error, nx.NetworkXException | ValueError) and error.args else ""
-        detail = " ".join(message.split())[:120] or "the structure is not valid"
-        hint = "the file may be incomplete, or in another format"
-        raise fault(name, None, f"not GEXF: {detail}", hint) from None
-    if None in graph:
-        raise fault(name, None, "not GEXF: a node has no id, or an edge has no source or target")
     return graph

@@ -6,7 +6,7 @@ The report is shown as text or JSON, and stored in a prepared copy.
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from .cleanup import Change, shortened
 
@@ -19,8 +19,9 @@ class LoadReport:
     """The source of a loaded graph and the changes made while loading.
 
     ``seconds`` is the time for reading and normalising. ``copied`` is true if the given graph object was copied. ``format`` is "graphml",
-    "gml", "gexf", "json", "csv", "generator", "networkx", or the scheme of a database's URL. ``notes`` are messages about the
-    prepared copy. ``prepared`` is true if the graph was opened from its prepared copy; ``seconds`` is then the time for opening the copy.
+    "gml", "gexf", "json", "csv", "generator", "networkx", or the scheme of a database's URL. ``about`` are the attributes that a file
+    gives to the graph itself; conditions do not see them. ``notes`` are messages about the prepared copy. ``prepared`` is true if the
+    graph was opened from its prepared copy; ``seconds`` is then the time for opening the copy.
     """
 
     source: str
@@ -36,6 +37,7 @@ class LoadReport:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     prepared: bool = False
+    about: Mapping[str, Any] = field(factory=dict)
 
     @property
     def kind(self) -> str:
@@ -47,9 +49,16 @@ class LoadReport:
         """The changes and warnings to show to the user, one line each."""
         return (*(change.message for change in self.changes), *self.warnings)
 
+    @property
+    def about_text(self) -> str:
+        """The attributes of the graph itself on one line."""
+        return ", ".join(f"{name[:60]}: {shortened(value)}" for name, value in self.about.items())
+
     def as_lines(self) -> Iterator[str]:
         """Yield the report as text lines."""
         yield f"{self.source}: {self.kind} of {self.nodes:,} nodes and {self.edges:,} edges ({self.format})"
+        if self.about:
+            yield f"attributes of the graph itself: {self.about_text}"
         for change in self.changes:
             yield f"{change.where}: {change.description} ({change.count:,})" + (
                 f"; {change.example}" if change.examples else ""
@@ -69,6 +78,7 @@ class LoadReport:
             "raw": self.raw,
             "copied": self.copied,
             "prepared": self.prepared,
+            "about": {name: _brief(value) for name, value in self.about.items()},
             "changes": [
                 {
                     "kind": change.kind,
@@ -108,7 +118,7 @@ class LoadReport:
         return cls(**known, seconds=seconds, prepared=True)
 
 
-_STORED = ("source", "format", "directed", "multi", "nodes", "edges", "raw", "copied")
+_STORED = ("source", "format", "directed", "multi", "nodes", "edges", "raw", "copied", "about")
 
 
 @frozen(repr=False)

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from .prepared_copy import CopyFolder
 
 LARGEST_FILE = 512 * 2**20
-"""Default maximum size of a graph file in bytes. GraphML is read piece by piece; see ``LARGEST_STREAM``."""
+"""Default maximum size of a graph file in bytes. GraphML and GEXF are read piece by piece; see ``LARGEST_STREAM``."""
 LARGEST_STREAM = 16 * 2**30
-"""Default maximum size of a GraphML file in bytes."""
+"""Default maximum size of a GraphML or GEXF file in bytes."""
+_STREAMED = ("graphml", "gexf")
 Progress: TypeAlias = Callable[[int, int], None]
 """A function that is called while a file is read. It gets the number of bytes read so far and the file's size in bytes."""
 
@@ -114,8 +115,8 @@ def read_graph(
     ``source`` is a path, ``nx:NAME``, or a NetworkX graph. A file is GraphML, GEXF, GML, node-link JSON, or an edge list in CSV or TSV,
     recognised by its suffix, else by its content. A graph object is never modified. If a tool left quotes or ``<SEP>`` in the graph
     object, the object is copied, and the report says so; otherwise the object is used directly. ``raw`` keeps quotes, ``<SEP>`` and
-    numbers written as text. ``largest`` is the maximum size of a file in bytes (default: ``LARGEST_FILE``, for GraphML
-    ``LARGEST_STREAM``). ``progress`` receives the progress of reading GraphML. Raises ``AdapterError``.
+    numbers written as text. ``largest`` is the maximum size of a file in bytes (default: ``LARGEST_FILE``, for GraphML and
+    GEXF ``LARGEST_STREAM``). ``progress`` receives the progress of reading the file. Raises ``AdapterError``.
     """
     if isinstance(source, str) and source.startswith("nx:"):
         from .formats import generate
@@ -140,7 +141,7 @@ def _read_file(file: "GraphFile", raw: bool) -> "tuple[nx.Graph[Any], LoadReport
     warnings: list[str] = []
     file.check()
     format = file.format
-    content: Any = file.pieces() if format == "graphml" else b"".join(file.pieces())
+    content: Any = file.pieces() if format in _STREAMED else b"".join(file.pieces())
     graph = _reader(format)(content, file.name, warnings.append)
     del content
     return _normalised(graph, file.name, format, raw, warnings, began)
@@ -150,9 +151,12 @@ def _normalised(
     given: "nx.Graph[Any]", name: str, format: str, raw: bool, warnings: list[str], began: float, owned: bool = True
 ) -> "tuple[nx.Graph[Any], LoadReport]":
     from .cleanup import normalise
+    from .rows import fit_text, json_value
 
     try:
         graph, changes, more = normalise(given, raw=raw, owned=owned)
+        of_file = owned and format != "generator"
+        about = {fit_text(str(key)): json_value(value) for key, value in graph.graph.items()} if of_file else {}
     except AdapterError as error:
         raise AdapterError(f"{name}: {error.message}", hint=error.hint) from None
     copied = not owned and graph is not given
@@ -168,6 +172,7 @@ def _normalised(
         seconds=time.perf_counter() - began,
         raw=raw,
         copied=copied,
+        about=about,
         changes=changes,
         warnings=(*warnings, *more),
     )
@@ -189,7 +194,7 @@ def _reader(format: str) -> "Callable[[Any, str, Callable[[str], None]], nx.Grap
 
             return read_gml
         case "gexf":
-            from .formats import read_gexf
+            from .gexf import read_gexf
 
             return read_gexf
         case _:
@@ -257,7 +262,7 @@ class GraphFile:
         """The maximum size of the file in bytes."""
         if self.largest is not None:
             return self.largest
-        return LARGEST_STREAM if self.format == "graphml" else LARGEST_FILE
+        return LARGEST_STREAM if self.format in _STREAMED else LARGEST_FILE
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the content in pieces. Raises ``AdapterError``, also if the file grows too large while it is read."""

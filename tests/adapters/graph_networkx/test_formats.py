@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import AdapterError
-from knotwork.adapters.graph_networkx.formats import read_gexf, read_node_link
+from knotwork.adapters.graph_networkx.formats import read_node_link
 from knotwork.adapters.graph_networkx.gml import read_gml
 from knotwork.adapters.graph_networkx.loader import read_graph
 from support.graphs import SAMPLES, content, people, write
@@ -125,22 +125,6 @@ def test_gml_and_gexf_read_what_networkx_writes(tmp_path: Path) -> None:
     nx.write_gexf(graph, tmp_path / "x.gexf")
     found = read_graph(tmp_path / "x.gexf", raw=True)[0]
     assert [set(edge[:2]) for edge in found.edges] == [set(edge) for edge in graph.edges]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "<gexf",
-        "<gexf></gexf>",
-        "<gexf xmlns='http://www.gexf.net/1.2draft'><graph><attributes class='x'/></graph></gexf>",
-        "<gexf xmlns='http://www.gexf.net/1.2draft'><graph><nodes><node/></nodes></graph></gexf>",
-        "<gexf xmlns='http://www.gexf.net/1.2draft'><graph><nodes/><edges><edge source='a'/></edges></graph></gexf>",
-    ],
-)
-def test_faults_of_gexf(text: str) -> None:
-    with pytest.raises(AdapterError, match=r"GEXF|XML"):
-        read_gexf(text.encode(), "x", print)
 
 
 @pytest.mark.parametrize(

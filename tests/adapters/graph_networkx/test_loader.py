@@ -95,7 +95,7 @@ def test_labels_and_places_of_yed() -> None:
         '<y:ShapeNode><y:Geometry height="30.0" width="30.0" x="5.0" y="7.0"/><y:NodeLabel x="3.0">Start<y:LabelModel/></y:NodeLabel>'
         '<y:Shape type="ellipse"/></y:ShapeNode></data></node></graph></graphml>'
     )
-    assert graphml(text).nodes["n0"] == {"label": "Start", "x": "5.0", "y": "7.0", "shape_type": "ellipse"}
+    assert graphml(text).nodes["n0"] == {"label": "Start", "x": 5.0, "y": 7.0, "shape_type": "ellipse"}
 
 
 def test_what_is_read_otherwise_than_written_is_said() -> None:
@@ -111,21 +111,21 @@ def test_what_is_read_otherwise_than_written_is_said() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told", "line"),
     [
-        ("41", "old", '"old" is not of type integer, which the key of "age" declares', 6),
-        ("0.5", "0,5", '"0,5" is not of type float', 8),
+        ("41", "old", 'the node "ann": "old" is not of type int, which the key of "age" declares', 6),
+        ("0.5", "0,5", 'the edge from "ann" to "bob": "0,5" is not of type double', 8),
         ('key="d2"', 'key="d3"', 'refers to the undeclared key "d3"', 6),
         ('id="bob"', 'id="ann"', 'the node "ann" occurs twice, first in line 6', 7),
         ('id="d1"', 'id="d0"', 'two keys have the id "d0"', 3),
         ('source="ann" ', "", "an <edge> has no source", 8),
         ('<node id="bob"/>', "<node/>", "a <node> has no id", 7),
-        ('target="bob"', 'target="bob" directed="false"', "an edge is undirected, but the graph is directed", 8),
+        ('target="bob"', 'target="bob" directed="no"', 'an <edge> has directed="no"', 8),
         ('<node id="bob"/>', "<hyperedge/>", "hyperedges are not supported", 7),
         ('"directed"', '"yes"', 'edgedefault is "yes"', 5),
         (' attr.name="age"', "", 'the key "d0" has no attr.name', 2),
         (
             '<data key="d0">41</data>',
             '<data key="d0">41</data><data key="d0">42</data>',
-            'the node has the attribute "age" twice',
+            'the node "ann" has the attribute "age" twice',
             6,
         ),
         ("</graph>\n", "<node id=\"a\"><node id='b'/></node></graph>", "a <node> is not inside a <graph>", 9),

@@ -52,7 +52,10 @@ def info(
         print(json_text(report.as_json()))
         return Exit.DONE
     print(f"graph    {printable(report.source)}\nformat   {report.format}\nkind     {report.kind}")
-    print(f"nodes    {report.nodes:,}\nedges    {report.edges:,}\n")
+    print(f"nodes    {report.nodes:,}\nedges    {report.edges:,}")
+    if report.about:
+        print(f"about    {printable(report.about_text)}")
+    print()
     if report.changes:
         rows = [
             [change.where, change.description, f"{change.count:,}", *_difference(*change.examples[0])]
@@ -62,7 +65,7 @@ def info(
         if any(change.habit for change in report.changes):
             print("\n--raw keeps quotes, <SEP> and numbers in strings unchanged")
     else:
-        print("nothing was changed")
+        print("no value was changed; see the warnings" if report.warnings else "nothing was changed")
     for warning in report.warnings:
         warn(warning)
     return Exit.DONE
