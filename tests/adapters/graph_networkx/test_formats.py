@@ -141,31 +141,3 @@ def test_gml_and_gexf_read_what_networkx_writes(tmp_path: Path) -> None:
 def test_faults_of_gexf(text: str) -> None:
     with pytest.raises(AdapterError, match=r"GEXF|XML"):
         read_gexf(text.encode(), "x", print)
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("a,b\n1,2\n", "x.csv:1: the first line does not name the columns source and target"),
-        ("source,target\na\n", "x.csv:2: 1 values, but the first line names 2"),
-        ("source,target\na,\n", "x.csv:2: the target is empty"),
-        ("source,target,w,w\n", "x.csv:1: two columns are named 'w'"),
-        ("source,target,key\na,b,1\na,b,1\n", "x.csv:3: an earlier line has the same source, target and key"),
-        ('source,target\n"a,b\n', "not CSV: unexpected end of data"),
-        ("source,target\na," + "b" * 200_000, "field larger than field limit"),
-        (b"source,target\n\xff,b\n", "x.csv:2: not UTF-8"),
-    ],
-)
-def test_faults_of_edge_lists(tmp_path: Path, text: str | bytes, told: str) -> None:
-    with pytest.raises(AdapterError) as error:
-        read_graph(write(tmp_path, "x.csv", text))
-    assert told in error.value.message
-
-
-def test_edge_lists_find_their_separator_and_leave_empty_cells_out(tmp_path: Path) -> None:
-    text = '\ufeffSource;Target;since;note\r\nann;bob;2001;\r\n\r\nann;cid;2002;"a;b"\r\n'
-    graph, _ = read_graph(write(tmp_path, "x.csv", text))
-    assert list(graph.edges(data=True)) == [
-        ("ann", "bob", {"since": 2001}),
-        ("ann", "cid", {"since": 2002, "note": "a;b"}),
-    ]
