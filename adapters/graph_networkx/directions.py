@@ -44,7 +44,7 @@ class Directions:
                 f"{len(twice):,} of {len(known):,} edges {'is' if len(twice) == 1 else 'are'} undirected, the others directed; the graph"
                 " is directed, and each undirected edge is read as two edges, one in each direction"
             )
-        if 0 < (silent := stated.count(None)) < len(stated):
+        if declared is None and 0 < (silent := stated.count(None)) < len(stated):
             kind = "directed" if other else "undirected"
             warn(
                 f"{silent:,} edge{' has' if silent == 1 else 's have'} no direction of {'its' if silent == 1 else 'their'} own: {kind}"

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from ...lang.diagnostic import nearest
 from ..graph import AdapterError
+from .directions import Directions, UnknownDirection, directions_of
 
 # Guarded XML parsing with Python's expat: a document type, and therefore entities, are refused; depth and tokens are bounded; errors
 # have line numbers. Before expat 2.6, parsing a huge tag in small pieces takes quadratic time, so the size of tags is bounded too.
@@ -147,7 +148,13 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
         if not isinstance(value, bool | None):
             fail(f'"{flag}" is not true or false', f'write "{flag}": true or false')
     ids: dict[Any, int] = {}
-    graph: Any = nx.MultiDiGraph() if flags["directed"] else nx.MultiGraph()
+    try:
+        stated = directions_of(edges)
+    except UnknownDirection as error:
+        hint = "write Directed or Undirected in each edge, or rename the attribute if it has other values"
+        fail(f"edges[{error.at}]: the direction {error.value!r:.60} is unclear: other edges are undirected", hint)
+    directions = Directions.of(stated, warn, declared=flags["directed"], default=False)
+    graph: Any = nx.MultiDiGraph() if directions.directed else nx.MultiGraph()
     if isinstance(about := document.get("graph"), dict):
         graph.graph.update(about)
     for index, node in enumerate(nodes):
@@ -177,7 +184,9 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
             if key is not None and graph.has_edge(*ends, key):
                 hint = "give parallel edges different keys"
                 fail(f"edges[{index}] has the same ends and key as an earlier edge", hint)
-        graph.add_edges_from([(*ends, key, edge)])
+        for source, target in directions.ends(index, *ends):
+            own = None if key is not None and graph.has_edge(source, target, key) else key
+            graph.add_edges_from([(source, target, own, dict(edge))])
     if unnamed:
         some, index = next(iter(unnamed.items()))
         warn(
@@ -188,7 +197,7 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
         warn('"multigraph" is false, but some edges are parallel; the graph is read as a multigraph')
     if parallel or keyed or flags["multigraph"]:
         return graph
-    return nx.DiGraph(graph) if flags["directed"] else nx.Graph(graph)
+    return nx.DiGraph(graph) if directions.directed else nx.Graph(graph)
 
 
 def _objects(document: dict[str, Any], part: str, fail: Callable[[str], NoReturn]) -> list[dict[str, Any]]:
