@@ -79,6 +79,8 @@ class ChangeLog:
     counts: dict[tuple[ChangeKind, str], int] = field(factory=dict)
     examples: dict[tuple[ChangeKind, str], list[tuple[Any, Any]]] = field(factory=dict)
     warnings: list[str] = field(factory=list)
+    kept: list[str] = field(factory=list)
+    """Warnings of columns that look like a tool's convention and stay unchanged."""
 
     def add(self, kind: ChangeKind, where: str, before: Any, after: Any) -> None:
         """Record one changed value."""
@@ -107,9 +109,11 @@ def shortened(value: Any) -> str:
 # - Texts are split at ``<SEP>``, which separates the texts of several chunks, in three cases: every text has ``<SEP>`` (at least two
 #   texts), every part is quoted, or the column is in ``JOINED`` and the graph has the tools' mark: a ``source_id`` of names without
 #   spaces. Names and ids become lists; prose becomes lines, so that CONTAINS still finds words in the prose.
-# - Numbers written as text ("16.0") are converted if every text is a number. CSV and similar formats have no types.
+# - Numbers written as text ("16.0") are converted if every text is a number and is what the number is written as: 1.10, 007 and 1e3
+#   are not. CSV and similar formats have no types.
 SEPARATOR = "<SEP>"
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
+_NUMERIC = re.compile(r"\s*[+-]?(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
+_INTEGER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _PROSE_NAMES = frozenset({"description", "summary", "content", "text", "abstract"})
 
 
@@ -202,33 +206,58 @@ def _is_prose(where: str, pieces: Sequence[str]) -> bool:
 
 
 def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog) -> list[Any]:
-    """Return the column as numbers if every non-null value is a number written as text and no digits are lost; else unchanged.
+    """Return the column as numbers if every non-null value is a number that is written as the text says; else unchanged.
 
-    A column with leading zeros or plus signs stays text (postal codes, telephone numbers). If one value has a fraction or an
-    exponent, all values become floats.
+    A column in which all texts are numeric, but some would not come back as written (postal codes, versions, decimal commas), stays
+    text, with a warning.
     """
     if not kinds <= {str, type(None)}:
         return values
-    fractional, largest = False, 0
+    new: list[int | float | None] = []
+    kept: list[str] = []
     for value in values:
-        if value is None:
-            continue
-        match = _NUMBER.fullmatch(value) if len(value) <= 40 else None
-        if match is None:
-            return values
-        if match[1] or match[2]:
-            fractional = True
-            if not math.isfinite(float(value)):
+        number = None if value is None else _number(value)
+        if number is None and value is not None:
+            if len(value) > _LONGEST_NUMERIC or _NUMERIC.fullmatch(value) is None:
                 return values
-        else:
-            largest = max(largest, abs(int(value)))
-    if largest > (2**53 if fractional else LARGEST):
+            kept.append(value)
+        new.append(number)
+    if kept:
+        texts = len(values) - values.count(None)
+        log.kept.append(
+            f"{where}: numbers written as text stay text, because {len(kept):,} of {texts:,} would not come back as written"
+            f" ({_loss(kept[0])})"
+        )
         return values
-    new = [None if value is None else float(value) if fractional else int(value) for value in values]
     for before, after in zip(values, new, strict=True):
         if before is not None:
             log.add("numbers", where, before, after)
     return new
+
+
+_LONGEST_NUMERIC = 400
+
+
+def _number(text: str) -> int | float | None:
+    """Return the number that is written as ``text``; None if there is none."""
+    if _INTEGER.fullmatch(text):
+        whole = int(text)
+        return whole if str(whole) == text and abs(whole) <= LARGEST else None
+    if len(text) > 40 or _NUMERIC.fullmatch(text) is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:  # a decimal comma
+        return None
+    return number if repr(number) == text else None
+
+
+def _loss(text: str) -> str:
+    """Return what would become of a numeric text, for a message: "'1.10' -> 1.1"."""
+    if "," in text:
+        return f"{shortened(text)} has a comma"
+    number = float(text)
+    return f"{shortened(text)} -> {int(text) if _INTEGER.fullmatch(text) else number}"
 
 
 _TELLING = HABITS - {"numbers"}
@@ -256,9 +285,9 @@ def normalise(
         if any(kind in _TELLING for kind, _ in log.counts):
             graph = _relabelled(graph, ids, keys)  # the attributes are copied too
             _attributes(graph, ChangeLog(), raw, write=True)
-        elif any(kind in HABITS for kind, _ in log.counts):
+        elif log.kept or any(kind in HABITS for kind, _ in log.counts):
             return normalise(graph, raw=True, owned=False)
-    return graph, log.changes(), tuple(log.warnings)
+    return graph, log.changes(), (*log.warnings, *log.kept)
 
 
 # -- ids and keys -------------------------------------------------------------------------------------------------------

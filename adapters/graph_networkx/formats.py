@@ -1,13 +1,5 @@
-"""Readers of graph formats: edge lists in CSV and TSV, node-link JSON, and generated graphs.
+"""Readers of graph formats: node-link JSON and generated graphs."""
 
-The first line of an edge list names the columns, including ``source`` and ``target``; every other line is an edge. A column
-``key`` distinguishes parallel edges; other columns are attributes. Ids are strings, edges are directed, and an empty cell means
-that the attribute is missing. ``normalise`` converts numbers later, one column at a time, and undoes other text conventions in
-the same way.
-"""
-
-import csv
-import io
 import json
 import re
 from collections import Counter
@@ -19,6 +11,7 @@ from attrs import frozen
 
 from ...lang.diagnostic import nearest
 from ..graph import AdapterError
+from .directions import Directions, UnknownDirection, directions_of
 
 DEEPEST = 100
 """Maximum depth of elements or brackets. NetworkX's own files have 4 levels, yEd's files fewer than 20."""
@@ -28,62 +21,6 @@ def fault(name: str, line: int | None, message: str, hint: str = "") -> AdapterE
     """Return an error with its location: ``name:line: message``."""
     place = name if line is None else f"{name}:{line}"
     return AdapterError(f"{place}: {message}", hint=hint)
-
-
-_DELIMITERS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
-
-
-def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str = "csv") -> "nx.Graph[Any]":
-    """Return the directed graph of an edge list; ``kind`` is "csv" or "tsv". Raises ``AdapterError``, which names the line."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise fault(name, data.count(b"\n", 0, error.start) + 1, "not UTF-8", "save the file as UTF-8") from None
-    head = text[: text.find("\n")] if "\n" in text else text
-    delimiter = max(_DELIMITERS[kind], key=head.count)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    graph: Any = nx.MultiDiGraph()
-    parallel = False
-    try:
-        columns = [column.strip() for column in next(rows, [])]
-        places = {column.lower(): at for at, column in reversed(list(enumerate(columns)))}
-        example = delimiter.join(("source", "target", "weight"))
-        if "source" not in places or "target" not in places:
-            raise fault(
-                name,
-                1,
-                "the first line does not name the columns source and target",
-                f"add a header line, for example {example!r}",
-            )
-        if len(set(columns)) < len(columns):
-            counts = Counter(columns)
-            twice = next(column for column in columns if counts[column] > 1)
-            raise fault(name, 1, f"two columns are named {twice[:60]!r}", "give each column a different name")
-        source_at, target_at, key_at = places["source"], places["target"], places.get("key")
-        others = [(at, column) for at, column in enumerate(columns) if at not in (source_at, target_at, key_at)]
-        for row in rows:
-            if not row:
-                continue
-            if len(row) != len(columns):
-                hint = "quote a value that contains the separator, and close every quote"
-                raise fault(
-                    name, rows.line_num, f"{len(row)} values, but the first line names {len(columns)} columns", hint
-                )
-            source, target = row[source_at].strip(), row[target_at].strip()
-            if not source or not target:
-                raise fault(name, rows.line_num, f"the {'source' if not source else 'target'} is empty")
-            key = (row[key_at].strip() or None) if key_at is not None else None
-            if graph.has_edge(source, target):
-                parallel = True
-                if key is not None and graph.has_edge(source, target, key):
-                    hint = "omit the column key, or give parallel edges different keys"
-                    raise fault(name, rows.line_num, "an earlier line has the same source, target and key", hint)
-            attributes = {column: row[at] for at, column in others if row[at] != ""}
-            graph.add_edges_from([(source, target, key, attributes)])
-    except csv.Error as error:
-        hint = "close every quote; a field can have at most 131,072 characters"
-        raise fault(name, rows.line_num, f"not {kind.upper()}: {error}", hint) from None
-    return graph if parallel or key_at is not None else nx.DiGraph(graph)
 
 
 # Node-link: ``{"directed", "multigraph", "graph", "nodes": [{"id", ...}], "edges" or "links": [{"source", "target", ...}]}``.
@@ -114,7 +51,13 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
         if not isinstance(value, bool | None):
             fail(f'"{flag}" is not true or false', f'write "{flag}": true or false')
     ids: dict[Any, int] = {}
-    graph: Any = nx.MultiDiGraph() if flags["directed"] else nx.MultiGraph()
+    try:
+        stated = directions_of(edges)
+    except UnknownDirection as error:
+        hint = "write Directed or Undirected in each edge, or rename the attribute if it has other values"
+        fail(f"edges[{error.at}]: the direction {error.value!r:.60} is unclear: other edges are undirected", hint)
+    directions = Directions.of(stated, warn, declared=flags["directed"], default=False)
+    graph: Any = nx.MultiDiGraph() if directions.directed else nx.MultiGraph()
     if isinstance(about := document.get("graph"), dict):
         graph.graph.update(about)
     for index, node in enumerate(nodes):
@@ -144,7 +87,9 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
             if key is not None and graph.has_edge(*ends, key):
                 hint = "give parallel edges different keys"
                 fail(f"edges[{index}] has the same ends and key as an earlier edge", hint)
-        graph.add_edges_from([(*ends, key, edge)])
+        for source, target in directions.ends(index, *ends):
+            own = None if key is not None and graph.has_edge(source, target, key) else key
+            graph.add_edges_from([(source, target, own, dict(edge))])
     if unnamed:
         some, index = next(iter(unnamed.items()))
         warn(
@@ -155,7 +100,7 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
         warn('"multigraph" is false, but some edges are parallel; the graph is read as a multigraph')
     if parallel or keyed or flags["multigraph"]:
         return graph
-    return nx.DiGraph(graph) if flags["directed"] else nx.Graph(graph)
+    return nx.DiGraph(graph) if directions.directed else nx.Graph(graph)
 
 
 def _objects(document: dict[str, Any], part: str, fail: Callable[[str], NoReturn]) -> list[dict[str, Any]]:

@@ -1,7 +1,9 @@
 """GML: ``graph [ node [ id 1 label "a" ] edge [ source 1 target 1 ] ]``.
 
 The results are those of NetworkX's reader, but files are read in one pass and errors have line numbers. NetworkX's additions are
-supported: ``multigraph``, ``key``, and lists written as repeated keys. Source: Himsolt, "GML: A portable Graph File Format", 1997.
+supported: ``multigraph``, ``key``, and lists written as repeated keys; so are the number words of igraph (``-Inf``, ``NaN``), the
+unquoted ``Creator`` and the directions of edges of Gephi, and strings with backslashes before quotes. Source: Himsolt, "GML: A portable
+Graph File Format", 1997.
 """
 
 import re
@@ -12,21 +14,35 @@ from typing import Any, NoReturn
 import networkx as nx
 from attrs import define
 
+from ..graph import AdapterError
+from ..tables.text_stream import marked_encoding
+from .directions import Directions, UnknownDirection, directions_of
 from .formats import DEEPEST, fault
 
-_TOKEN = re.compile(
-    r"""(?P<blank>\s+|\#[^\n]*)
-    |(?P<word>[A-Za-z][0-9A-Za-z_]*)
-    |(?P<real>[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|INF)(?:[Ee][+-]?[0-9]+)?|[+-]?[0-9]+[Ee][+-]?[0-9]+)
-    |(?P<integer>[+-]?[0-9]+)
-    |"(?P<text>[^"]*)"
+_STRING = r'(?P<text>[^"]*)'
+_ESCAPED = r'(?P<text>(?:[^"\\]|\\.)*)'
+_GRAMMAR = r"""(?P<blank>\s+|\#[^\n]*)
+    |(?P<special>[+-]?(?:inf(?:inity)?|nan(?:\([a-z]*\))?|1\.\#(?:inf|ind|qnan|snan)0*)(?=[\s\[\]]|\Z))
+    |(?P<word>[^\W\d][^\s\[\]"\#\\]*)
+    |(?P<real>[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:E[+-]?[0-9]+)?|[+-]?[0-9]+E[+-]?[0-9]+)(?=[\s\[\]]|\Z)
+    |(?P<integer>[+-]?[0-9]+)(?=[\s\[\]]|\Z)
+    |"STRING"(?=[\s\[\]]|\Z)
     |(?P<open>\[)
-    |(?P<close>\])""",
-    re.VERBOSE | re.ASCII,
+    |(?P<close>\])"""
+_TOKENS, _ESCAPED_TOKENS = (
+    re.compile(_GRAMMAR.replace("STRING", string), re.VERBOSE | re.IGNORECASE | re.DOTALL)
+    for string in (_STRING, _ESCAPED)
 )
+"""Tokens of files whose strings are as GML defines them, and of files whose strings have backslashes before quotes."""
+_BACKSLASH = re.compile(r"\\(.)", re.DOTALL)
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _ENTITY = re.compile(r"&(?:([A-Za-z][0-9A-Za-z]{1,30})|\#([0-9]{1,7})|\#[xX]([0-9A-Fa-f]{1,6}));")
+_WORD_END, _WORD_START = re.compile(r'[^\s"\[\]]*\Z'), re.compile(r'[^\s"\[\]]*')
 _LIST = "_networkx_list_start"
 _LONGEST_INTEGER = 400
+_FLAGS = ("directed", "multigraph")
+_UNQUOTED = frozenset({"id", "label", "source", "target", "Creator", "Version"})
+"""Keys whose text may be without quotes."""
 
 
 @define
@@ -39,12 +55,49 @@ class _Block:
 
 def read_gml(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
     """Return the graph of a GML file; nodes are named by ``label`` if all are unique, else by ``id``. Raises ``AdapterError``."""
+    text = _decoded(data, name, warn)
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        # The format is ASCII. Files with other characters are mostly written in ISO 8859-1.
-        text = data.decode("latin-1")
-    return _Reader(text, name, warn).graph()
+        return _Reader(text, name, warn).graph()
+    except AdapterError:
+        if '\\"' not in text:
+            raise
+        told: list[str] = []
+        try:
+            graph = _Reader(text, name, told.append, is_escaped=True).graph()
+        except AdapterError:
+            graph = None
+        if graph is None:
+            raise
+    for message in (
+        *told,
+        "a backslash before a quote in a string is read as an escape, which GML itself does not have",
+    ):
+        warn(message)
+    return graph
+
+
+def _decoded(data: bytes, name: str, warn: Callable[[str], None]) -> str:
+    """Return the text of a file: in UTF-8, in the encoding of its byte order mark, or else in Windows-1252, which is reported."""
+    encoding = marked_encoding(data) or "utf-8"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        if encoding != "utf-8":
+            raise fault(name, line, f"not {encoding.upper()}: the file is cut or damaged", "save it as UTF-8") from None
+        try:
+            text = data.decode("cp1252")
+        except UnicodeDecodeError as other:
+            line = data.count(b"\n", 0, other.start) + 1
+            raise fault(name, line, "neither UTF-8 nor Windows-1252", "save the file as UTF-8") from None
+        start, end = (_WORD_END.search(text[: error.start][-60:]), _WORD_START.match(text, error.start))
+        word = (start[0] if start else "") + (end[0] if end else "")
+        warn(f"the file is not UTF-8; it is read as Windows-1252 (ISO 8859-1): line {line:,} has {word[:60]}")
+    if "\0" in text:
+        raise fault(
+            name, text.count("\n", 0, text.index("\0")) + 1, "not text: a zero character", "save the file as UTF-8"
+        )
+    return text
 
 
 @define
@@ -52,6 +105,7 @@ class _Reader:
     text: str
     name: str
     warn: Callable[[str], None]
+    is_escaped: bool = False
 
     def fail(self, message: str, at: int, hint: str = "") -> NoReturn:
         raise fault(self.name, self.text.count("\n", 0, at) + 1, f"not GML: {message}", hint)
@@ -61,12 +115,22 @@ class _Reader:
     def tokens(self) -> Iterator[tuple[str, str, int]]:
         """Yield the kind, the text and the offset of each token."""
         text, at = self.text, 0
+        pattern = _ESCAPED_TOKENS if self.is_escaped else _TOKENS
         while at < len(text):
-            match = _TOKEN.match(text, at)
+            match = pattern.match(text, at)
             if match is None:
                 if text[at] == '"':
-                    self.fail("a string is not closed", at, "the file may have been cut off")
-                self.fail(f"{text[at : at + 20]!r} is not a key, number, string or bracket", at)
+                    if text.find('"', at + 1) < 0:
+                        self.fail("a string is not closed", at, "the file may have been cut off")
+                    self.fail(
+                        "a string has a quote inside, or is followed by other text", at, "write &quot; for the quote"
+                    )
+                written = re.split(r"[\s\[\]]", text[at : at + 40], maxsplit=1)[0]
+                self.fail(
+                    f"{written!r} is not a key, number, string or bracket",
+                    at,
+                    "a number is written as 5, -1.5, 2e3, NaN, Inf or -Inf; put text in double quotes",
+                )
             kind = match.lastgroup or ""
             if kind != "blank":
                 yield kind, match[kind], at
@@ -82,7 +146,7 @@ class _Reader:
                     self.fail("a ] has no [" if key is None else f"{key[:40]} has no value", at)
                 stack.pop()
             elif key is None:
-                if kind != "word":
+                if kind != "word" and not (kind == "special" and written[0].isalpha()):
                     self.fail(f"expected a key, not {written[:20]!r}", at)
                 key = written
             else:
@@ -108,13 +172,18 @@ class _Reader:
             case "real":
                 return float(written)
             case "text":
-                text = _ENTITY.sub(_character, written)
-                return {"()": (), "[]": []}.get(text, text)
-            case _ if written in ("NAN", "INF"):
-                return float(written)
-            case _ if key in ("id", "label", "source", "target"):
+                text = written
+                if self.is_escaped:
+                    text = _BACKSLASH.sub(lambda match: _CONTROLS.get(match[1], match[1]), text)
+                text = _ENTITY.sub(_character, text)
+                return text if key in _UNQUOTED else {"()": (), "[]": []}.get(text, text)
+            case _ if key in _UNQUOTED:
                 return written
-        self.fail(f"invalid value of {key[:40]}: {written[:40]}", at, "put text in double quotes")
+            case "special":
+                sign = -1 if written.startswith("-") else 1
+                return sign * float("inf" if "inf" in written.lower() else "nan")
+        hint = f"write {key} 1 or {key} 0" if key in _FLAGS else "put text in double quotes"
+        self.fail(f"invalid value of {key[:40]}: {written[:40]}", at, hint)
 
     def plain(self, values: list[Any]) -> Any:
         """Return a key's single value; return a list if the key has several values or is marked as a list."""
@@ -150,26 +219,52 @@ class _Reader:
         if len(graphs) > 1:
             self.fail("the file has several graphs", graphs[1].at, "write each graph into its own file")
         top = graphs[0]
-        directed, multi = (self.plain(top.pairs.get(flag, [0])) == 1 for flag in ("directed", "multigraph"))
-        kinds = ((nx.Graph, nx.DiGraph), (nx.MultiGraph, nx.MultiDiGraph))
-        graph: Any = kinds[multi][directed]()
-        graph.graph.update(self.attributes(top, "node", "edge", "directed", "multigraph"))
+        for key in top.pairs:
+            if key not in ("node", "edge", "directed") and key.casefold() in ("node", "edge", "directed"):
+                self.fail(f"the key {key} is unknown", top.at, f"write {key.casefold()}: letter case matters in GML")
+        directed, multi = self.flag(top, "directed"), self.flag(top, "multigraph")
         nodes = self.nodes(top)
+        edges = self.inside(top, "edge")
+        without = ("source", "target", "key") if multi else ("source", "target")
+        attributes = [self.attributes(edge, *without) for edge in edges]
+        try:
+            stated = directions_of(attributes)
+        except UnknownDirection as error:
+            self.fail(f"the direction {error.value!r:.60} is unclear: other edges are undirected", edges[error.at].at)
+        directions = Directions.of(stated, self.warn, declared=directed, default=False)
+        graph: Any = nx.MultiDiGraph() if directions.directed else nx.MultiGraph()
+        graph.graph.update(self.attributes(top, "node", "edge", "directed", "multigraph"))
         graph.add_nodes_from(nodes.values())
-        for edge in self.inside(top, "edge"):
+        parallel = False
+        for number, edge in enumerate(edges):
             ends = []
             for end in ("source", "target"):
                 at = self.one(edge, end, "an edge")
                 if at not in nodes:
-                    self.fail(f"an edge has the {end} {_shown_id(at)}, which is not a node's id", edge.at)
+                    is_other = (str(at) if type(at) is int else int(at) if str(at).isdecimal() else at) in nodes
+                    hint = "an id in double quotes is text, and differs from the number" if is_other else ""
+                    self.fail(f"an edge has the {end} {_shown_id(at)}, which is not a node's id", edge.at, hint)
                 ends.append(nodes[at][0])
             key = self.one(edge, "key", "an edge") if multi and "key" in edge.pairs else None
-            if graph.has_edge(*ends) and (not multi or (key is not None and graph.has_edge(*ends, key))):
-                hint = "write multigraph 1 in the graph" if not multi else "give parallel edges different keys"
+            if key is not None and graph.has_edge(*ends, key):
+                hint = "give parallel edges different keys"
                 self.fail(f"the edge from {_shown_id(ends[0])} to {_shown_id(ends[1])} occurs twice", edge.at, hint)
-            attributes = self.attributes(edge, "source", "target", *(["key"] if multi else []))
-            graph.add_edges_from([(*ends, key, attributes) if multi else (*ends, attributes)])
-        return graph
+            for source, target in directions.ends(number, *ends):
+                parallel = parallel or graph.has_edge(source, target)
+                own = None if key is not None and graph.has_edge(source, target, key) else key
+                graph.add_edges_from([(source, target, own, dict(attributes[number]))])
+        if parallel and multi is False:
+            self.warn("multigraph is 0, but some edges are parallel; the graph is read as a multigraph")
+        if parallel or multi:
+            return graph  # type: ignore[no-any-return]
+        return nx.DiGraph(graph) if directions.directed else nx.Graph(graph)
+
+    def flag(self, top: _Block, key: str) -> bool | None:
+        """Return the value of ``directed`` or ``multigraph``; None if it is missing."""
+        values = top.pairs.get(key, [])
+        if values and (len(values) > 1 or values[0] not in (0, 1)):
+            self.fail(f"{key} must be written once, as 0 or 1", top.at)
+        return values[0] == 1 if values else None
 
     def nodes(self, top: _Block) -> dict[Any, tuple[Any, dict[str, Any]]]:
         """Return the name and the attributes of each node, by its id."""
@@ -182,11 +277,25 @@ class _Reader:
         labels = [node.pairs.get("label", [None]) for node in found.values()]
         plain = [values[0] for values in labels if len(values) == 1 and isinstance(values[0], str | int)]
         if len(plain) == len(found) == len(set(plain)):
-            names = zip(plain, found.items(), strict=True)
-            return {id: (label, self.attributes(node, "id", "label")) for label, (id, node) in names}
+            named = {
+                id: (label, self.attributes(node, "id", "label"))
+                for label, (id, node) in zip(plain, found.items(), strict=True)
+            }
+            if list(named) not in ([*range(len(named))], [*range(1, len(named) + 1)]):  # not only a numbering
+                name = _ID
+                while any(name in attributes for _, attributes in named.values()):
+                    name += "_"
+                for id, (_, attributes) in named.items():
+                    attributes[name] = id
+                self.warn(f"the nodes are named by their labels; their ids are the attribute {name!r}")
+            return named
         if plain:
             self.warn("some nodes have no label, or the same label as another; the nodes are named by their ids")
         return {id: (id, self.attributes(node, "id")) for id, node in found.items()}
+
+
+_ID = "gml_id"
+"""The attribute with the ids of nodes that are named by labels."""
 
 
 def _shown_id(id: Any) -> str:

@@ -198,7 +198,7 @@ def _reader(format: str) -> "Callable[[Any, str, Callable[[str], None]], nx.Grap
 
             return read_gexf
         case _:
-            from .formats import read_edges
+            from .edge_table import read_edges
 
             return lambda data, name, warn: read_edges(data, name, warn, kind=format)
 

@@ -1,15 +1,17 @@
 """CSV and TSV files (RFC 4180), also compressed (``.gz``), read with Python's csv module. Every value is text.
 
-A row is faulty if its number of cells differs from the header's, or if it has an invalid quote or bytes that are not text. A
-faulty row is reported with its line and is not used. Blank lines are not rows.
+``CsvDialect`` finds the delimiter. A row is faulty if its number of cells differs from the header's, or if it has an invalid quote or
+bytes that are not text. A faulty row is reported with its line and is not used. Blank lines are not rows.
 """
 
 import csv
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from .csv_dialect import DELIMITERS, CsvDialect, column_names
 from .port import (
     BATCH_ROWS,
     MAX_CELL,
@@ -17,16 +19,16 @@ from .port import (
     BaseTable,
     Batch,
     Column,
+    LineError,
     RowFault,
     TableError,
     TooManyFaults,
     check_width,
     checked_columns,
+    table_suffix,
 )
 from .text_stream import TextStream, csv_cell_limit, faulty_bytes, known_encoding
 
-SUFFIXES = {".csv": ",", ".tsv": "\t"}
-"""The suffixes, each with the character that separates cells."""
 _FIRST_FAULTS = 3
 """Maximum number of faults that a message lists."""
 _FAULTS_FROM = 1_000
@@ -38,23 +40,31 @@ class CsvTable(BaseTable):
 
     has_types = False
 
-    def __init__(self, path: Path, *, encoding: str = "utf-8") -> None:
+    def __init__(self, path: Path, *, encoding: str = "utf-8", suffix: str = "", content: bytes | None = None) -> None:
+        """Open ``path``, or read ``content`` in its place. ``suffix`` is ".csv" or ".tsv" (default: that of ``path``)."""
         self.name = str(path)
         self.path = path
         self.encoding = encoding
-        self.delimiter = SUFFIXES[Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower()]
+        self.content = content
         known_encoding(encoding)
+        lines = self._stream().lines()
+        tabs = (suffix or table_suffix(path)) != ".csv"
+        try:
+            self.dialect = CsvDialect.of(lines, tabs=tabs)
+        finally:
+            lines.close()  # type: ignore[attr-defined]  # a generator, which closes the file
         header = self._header()
         check_width(len(header), self.name)
-        if len(header) == 1:
-            for other, called in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
-                if other in header[0] and other != self.delimiter:
-                    wanted = "tabs" if self.delimiter == "\t" else "commas"
+        if len(header) == 1 and tabs:
+            for other in ",;|":
+                if other in header[0]:
                     raise TableError(
-                        f"{self.name} is separated by {called}, not by {wanted}",
-                        f"save it with {wanted}, or rename a file with tabs to .tsv",
+                        f"{self.name} is separated by {DELIMITERS[other]}, not by tabs", "rename the file to .csv"
                     )
-        self.columns = checked_columns(map(Column, header), self.name)
+        self.columns = checked_columns(map(Column, column_names(header)), self.name)
+
+    def _stream(self) -> TextStream:
+        return TextStream(self.path, self.encoding, self.content)
 
     def batches(self, names: Sequence[str] | None = None) -> Iterator[Batch]:
         """Yield the rows; see ``Table.batches``."""
@@ -63,7 +73,7 @@ class CsvTable(BaseTable):
         pick = None if places == list(range(len(self.columns))) else pick
         total = bad = 0
         first: list[RowFault] = []
-        for rows, faults in self._read():
+        for rows, faults in self.records():
             total += len(rows)
             if faults:
                 bad += len(faults)
@@ -87,29 +97,41 @@ class CsvTable(BaseTable):
         )
 
     def _header(self) -> list[str]:
-        stream = TextStream(self.path, self.encoding)
-        lines = stream.lines()
+        lines = self._stream().lines()
         with csv_cell_limit():
             try:
-                header = next((row for row in csv.reader(lines, delimiter=self.delimiter, strict=True) if row), None)
+                header = next((row for row in self.dialect.reader(lines) if row), None)
             except csv.Error as error:
-                raise TableError(f"{self.name}, line 1: {_reason(error)}") from None
+                raise LineError(self.name, 1, _reason(error)) from None
             finally:
                 lines.close()  # type: ignore[attr-defined]  # a generator, which closes the file
         if header is None:
             raise TableError(f"{self.name} is empty", "the first line must have the names of the columns")
         if any(map(faulty_bytes, header)) or "\0" in "".join(header):
-            raise TableError(
-                f"{self.name}, line 1: not {_called(self.encoding)} text",
+            raise LineError(
+                self.name,
+                1,
+                f"not {_called(self.encoding)} text",
                 "name the encoding, such as --encoding latin-1",
             )
         return header
 
-    def _read(self) -> Iterator[tuple[list[list[str]], dict[int, RowFault]]]:
+    def line_of(self, number: int) -> int:
+        """Return the line on which a row begins. ``number`` is the number of the row, from 0."""
+        reader = self.dialect.reader(self._stream().lines())
+        line, left = 0, number + 1  # the header
+        with csv_cell_limit():
+            while left >= 0:
+                line = reader.line_num
+                with suppress(csv.Error):
+                    left -= bool(next(reader))
+        return line + 1
+
+    def records(self) -> Iterator[tuple[list[list[str]], dict[int, RowFault]]]:
         """Yield batches of rows with all their cells, each with a mapping from positions in the batch to faults."""
-        stream = TextStream(self.path, self.encoding)
-        reader = csv.reader(stream.lines(), delimiter=self.delimiter, strict=True)
-        width, has_header = len(self.columns), False
+        stream = self._stream()
+        reader = self.dialect.reader(stream.lines())
+        width, has_header, line = len(self.columns), False, 0
         while True:
             rows: list[list[str]] = []
             faults: dict[int, RowFault] = {}
@@ -120,8 +142,10 @@ class CsvTable(BaseTable):
                         for row in reader:
                             if len(row) != width or (stream.is_faulty and any(map(faulty_bytes, row))):
                                 if not row:
+                                    line = reader.line_num
                                     continue  # a blank line
-                                faults[len(rows)] = self._fault(row, reader.line_num)
+                                faults[len(rows)] = self._fault(row, line + 1)
+                            line = reader.line_num
                             rows.append(row)
                             if not has_header:
                                 has_header = True
@@ -132,16 +156,20 @@ class CsvTable(BaseTable):
                             is_done = True
                         break
                     except csv.Error as error:
-                        reason = _reason(error)
+                        reason, line = _reason(error), line + 1
                         if "end of data" in str(error):
-                            raise TableError(
-                                f"{self.name} ends inside a quoted cell", "the file is cut, or a quote is not closed"
+                            raise LineError(
+                                self.name,
+                                line,
+                                "a quote that is opened in this row is not closed",
+                                "the file is cut, or a quote is missing",
                             ) from None
                         if "field larger" in str(error):
-                            raise TableError(
-                                f"{self.name}, line {reader.line_num:,}: {reason}", "is a quote not closed?"
-                            ) from None
-                        faults[len(rows)] = RowFault(reader.line_num, reason)
+                            raise LineError(self.name, line, reason, "is a quote not closed?") from None
+                        if reader.line_num > line:
+                            reason += f"; the row includes all lines to {reader.line_num:,}"
+                        faults[len(rows)] = RowFault(line, reason)
+                        line = reader.line_num
                         rows.append([])
             if rows:
                 yield rows, faults
@@ -149,7 +177,6 @@ class CsvTable(BaseTable):
                 return
 
     def _fault(self, row: list[str], line: int) -> RowFault:
-        line -= sum(cell.count("\n") for cell in row)  # the line on which the row begins
         if len(row) != len(self.columns):
             cells = f"{len(row):,} {'cell' if len(row) == 1 else 'cells'}"
             return RowFault(line, f"{cells}, but the header has {len(self.columns):,}", tuple(row))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .port import BaseTable, Table, TableError
+from .port import BaseTable, Table, TableError, table_suffix
 
 TEXT_SUFFIXES = (".csv", ".tsv")
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -44,12 +44,6 @@ def is_table_name(name: str) -> bool:
         or (table_suffix(name) in JSON_SUFFIXES and name.lower().endswith(".gz"))
         or Path(name).is_dir()
     )
-
-
-def table_suffix(name: str | Path) -> str:
-    """Return the suffix that determines a file's kind, in lower case. A suffix ``.gz`` is ignored."""
-    path = Path(name)
-    return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
 def shown_name(name: str) -> str:

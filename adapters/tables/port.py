@@ -6,6 +6,7 @@ into JSON values. A table may be read several times, from its beginning each tim
 The errors::
 
     TableError          the table can't be read or written; the base of the others
+        LineError       a line of a file can't be read
         MissingExtra    the optional package that reads this source is not installed
         UnknownColumn   a requested column does not exist
         RowError        a row can't be read, for callers that need every row
@@ -14,6 +15,7 @@ The errors::
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
@@ -79,6 +81,14 @@ class TableError(KnotworkError):
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message, hint=hint)
+
+
+class LineError(TableError):
+    """Raised if a line of a file can't be read; ``line`` counts lines from 1."""
+
+    def __init__(self, table: str, line: int, reason: str, hint: str = "") -> None:
+        super().__init__(f"{table}, line {line:,}: {reason}", hint)
+        self.line, self.reason = line, reason
 
 
 class MissingExtra(TableError):
@@ -246,3 +256,9 @@ def listed(names: Sequence[str], most: int = 30) -> str:
     """Return names for a message, at most ``most`` of them."""
     shown = ", ".join(name if len(name) <= 60 else f"{name[:60]}…" for name in names[:most])
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def table_suffix(name: str | Path) -> str:
+    """Return the suffix that determines a file's kind, in lower case. A suffix ``.gz`` is ignored."""
+    path = Path(name)
+    return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()

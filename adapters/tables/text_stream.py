@@ -8,6 +8,7 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -48,16 +49,32 @@ def known_encoding(encoding: str) -> str:
     return found.name
 
 
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # begins with the mark of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+def marked_encoding(head: bytes) -> str | None:
+    """Return the encoding that a byte order mark at the beginning of a file states; None without a mark."""
+    return next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
+
+
 @define
 class TextStream:
     """A text file, read line by line from its beginning.
 
     If bytes that are not valid in the encoding are read, ``is_faulty`` becomes true and these bytes are decoded as lone
-    surrogates. ``faulty_bytes`` then returns whether a row's text contains such bytes.
+    surrogates. ``faulty_bytes`` then returns whether a row's text contains such bytes. If ``content`` is given, it is read in place of
+    the file.
     """
 
     path: Path
     encoding: str = "utf-8"
+    content: bytes | None = None
     is_faulty: bool = False
 
     def lines(self) -> Iterator[str]:
@@ -76,6 +93,10 @@ class TextStream:
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the bytes of the file, decompressed. Raises ``TableError``."""
+        if self.content is not None:
+            for at in range(0, len(self.content), BLOCK):
+                yield self.content[at : at + BLOCK]
+            return
         try:
             with open(self.path, "rb") as raw:
                 yield from (
@@ -99,9 +120,13 @@ class TextStream:
                 yield block
 
     def _texts(self) -> Iterator[str]:
-        name = "utf-8-sig" if known_encoding(self.encoding) == "utf-8" else self.encoding
+        blocks = self.blocks()
+        first = next(blocks, b"")
+        name = self.encoding
+        if known_encoding(name) == "utf-8":
+            name = marked_encoding(first) or "utf-8"
         decoder = codecs.getincrementaldecoder(name)("strict")
-        for block in self.blocks():
+        for block in chain([first], blocks):
             yield self._decoded(decoder, block, False)
         yield self._decoded(decoder, b"", True)
 
@@ -116,9 +141,7 @@ class TextStream:
             try:
                 return decoder.decode(block, final)
             except UnicodeDecodeError:  # an encoding without single bytes, such as UTF-16
-                raise TableError(
-                    f"{self.path} is not {self.encoding}: {error.reason}", "name the encoding with --encoding"
-                ) from None
+                raise TableError(f"{self.path} is not {error.encoding}: {error.reason}", "save it as UTF-8") from None
 
 
 def faulty_bytes(text: str) -> bool:

@@ -127,9 +127,18 @@ def test_prose_becomes_lines_and_can_still_be_searched() -> None:
 @pytest.mark.parametrize(
     ("values", "after"),
     [
-        (["16.0", "3"], [16.0, 3.0]),
+        (["16.0", "3"], [16.0, 3]),
         (["1", "-2", "0"], [1, -2, 0]),
-        (["1e3", "2.5E-2"], [1000.0, 0.025]),
+        (["1.5", "9007199254740993"], [1.5, 9007199254740993]),
+        (["1e-09", "0.1"], [1e-09, 0.1]),  # as Python writes them
+        (["1e3", "25"], ["1e3", "25"]),
+        (["2.5E-2"], ["2.5E-2"]),
+        (["1.1", "1.10"], ["1.1", "1.10"]),
+        (["+5"], ["+5"]),
+        (["-0"], ["-0"]),
+        ([".5"], [".5"]),
+        (["1,5", "2,5"], ["1,5", "2,5"]),
+        (["0.12345678901234567"], ["0.12345678901234567"]),
         (['"1"', '"2"'], [1, 2]),
         (["1", None], [1, None]),
         (["007", "123"], ["007", "123"]),  # a code
@@ -137,7 +146,6 @@ def test_prose_becomes_lines_and_can_still_be_searched() -> None:
         (["1", "many"], ["1", "many"]),
         (["1", 2], ["1", 2]),
         (["1", ""], ["1", ""]),
-        (["1.5", "9007199254740993"], ["1.5", "9007199254740993"]),  # a float would change it
         (["9223372036854775808", "1"], ["9223372036854775808", "1"]),
         (["1e999", "1"], ["1e999", "1"]),
         (["NaN", "1"], ["NaN", "1"]),
@@ -149,6 +157,29 @@ def test_a_column_of_numbers_written_as_text_becomes_numbers(values: list[Any], 
     found = column(values)
     assert found == after
     assert [type(value) for value in found] == [type(value) for value in after]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (["1.1", "1.10", None], "node x: numbers written as text stay text, because 1 of 2 would not come back as written ('1.10' -> 1.1)"),
+        (["007", "12"], "('007' -> 7)"),
+        (["1,5", "2"], "('1,5' has a comma)"),
+        (["1e400", "2"], "('1e400' -> inf)"),
+        ([" 7", "2"], "(' 7' -> 7.0)"),
+    ],
+)  # fmt: skip
+def test_a_column_of_numbers_that_stays_text_is_reported(values: list[Any], told: str) -> None:
+    graph, changes, warnings = normalise(nodes_with(values))
+    assert ([value for _, value in graph.nodes(data="x")], changes) == (values, ())
+    assert told in warnings[0]
+    assert normalise(nodes_with(values), owned=False)[2] == ()  # the types of a program's own values are meant
+    assert normalise(nodes_with(values), raw=True)[2] == ()
+
+
+def test_a_column_that_is_not_numeric_is_not_reported() -> None:
+    for values in (["1.10", "many"], ["192.168.0.1"], ["2024-05-01"], ["1.10", 2]):
+        assert normalise(nodes_with(values))[1:] == ((), ())
 
 
 def test_numbers_of_edges_too_each_attribute_by_itself() -> None:

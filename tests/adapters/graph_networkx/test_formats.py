@@ -104,7 +104,13 @@ def test_gml_is_read_as_networkx_reads_it() -> None:
         ("age 41", "41", "x:6: not GML: expected a key, not '41'"),
         ("age 41", "age ?", "x:6: not GML: '?"),
         ('label "bob"', 'label "bob', "x:10: not GML: a string is not closed"),
-        ("  edge [", "  edge [\n    source 0\n    target 1\n  ]\n  edge [", "occurs twice"),
+        ("age 41", "age 4,1", "x:6: not GML: '4,1' is not a key, number, string or bracket"),
+        ("age 41", "age 41y 2", "x:6: not GML: '41y' is not a key"),
+        ('label "bob"', 'label "b"o"b"', "x:10: not GML: a string has a quote inside"),
+        ("directed 1", "directed 2", "x:1: not GML: directed must be written once, as 0 or 1"),
+        ("directed 1", "directed 1 directed 0", "x:1: not GML: directed must be written once"),
+        ("directed 1", "Directed 1", "x:1: not GML: the key Directed is unknown"),
+        ("target 1", 'target "1"', "x:12: not GML: an edge has the target '1', which is not a node's id"),
         ("graph [", "graf [", "the file has no graph"),
         ("]\n]\n", "]\n]\n]\n", "x:18: not GML: a ] has no ["),
         ("]\n]\n", "]\n", "a [ is not closed"),
@@ -118,6 +124,104 @@ def test_faults_of_gml_have_their_line(old: str, new: str, told: str) -> None:
     assert told in error.value.message
 
 
+@pytest.mark.parametrize("sign", ["", "+", "-"])
+@pytest.mark.parametrize(
+    "word", ["Inf", "INF", "inf", "Infinity", "INFINITY", "1.#INF", "NaN", "NAN", "nan", "nan(ind)", "1.#IND00"]
+)
+def test_gml_has_the_number_words_of_all_tools(word: str, sign: str) -> None:
+    graph = read_gml(f"graph [ node [ id 0 x {sign}{word} y 1 ] ]".encode(), "x", print)
+    x = graph.nodes[0]["x"]
+    assert (x == math.copysign(math.inf, -1 if sign == "-" else 1)) is ("inf" in word.lower())
+    assert graph.nodes[0]["y"] == 1
+
+
+def read_with_warnings(text: str | bytes) -> tuple[nx.Graph, list[str]]:
+    warnings: list[str] = []
+    return read_gml(text if isinstance(text, bytes) else text.encode(), "x", warnings.append), warnings
+
+
+def test_gml_of_gephi_states_the_direction_of_each_edge() -> None:
+    text = 'graph\n[\n  Creator Gephi\n  node [ id a In-Degree "1" ]\n  node [ id b ]\n%s]\n'
+    edge = "  edge [ id e source a target b directed %d ]\n"
+    graph, _ = read_with_warnings(text % (edge % 0))
+    assert type(graph) is nx.Graph
+    assert graph.nodes["a"] == {"In-Degree": "1"}
+    graph, warnings = read_with_warnings(text % (edge % 0 + "  edge [ source b target b directed 1 ]\n"))
+    assert sorted(graph.edges) == [("a", "b"), ("b", "a"), ("b", "b")]
+    assert warnings[0].startswith("1 of 2 edges is undirected")
+
+
+def test_parallel_edges_of_gml_make_a_multigraph() -> None:
+    edge = "edge [ source 0 target 1 w %d ]"
+    text = f"graph [ node [ id 0 ] node [ id 1 ] {edge % 1} {edge % 2} ]"
+    graph, warnings = read_with_warnings(text)
+    assert ([w for *_, w in graph.edges(data="w")], warnings) == ([1, 2], [])
+    assert "multigraph is 0" in read_with_warnings(text.replace("graph [", "graph [ multigraph 0", 1))[1][0]
+    keyed = text.replace("graph [", "graph [ multigraph 1", 1).replace("w", "key")
+    assert list(read_with_warnings(keyed)[0].edges(keys=True)) == [(0, 1, 1), (0, 1, 2)]
+    with pytest.raises(AdapterError, match="the edge from 0 to 1 occurs twice"):
+        read_with_warnings(keyed.replace("key 2", "key 1"))
+
+
+def test_encodings_of_gml() -> None:
+    text = 'graph [\n node [ id 0 label "Zoë" ] ]'
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32"):
+        assert [*read_with_warnings(text.encode(encoding))[0]] == ["Zoë"]
+    graph, warnings = read_with_warnings(text.encode("latin-1"))
+    assert [*graph] == ["Zoë"]
+    assert warnings == ["the file is not UTF-8; it is read as Windows-1252 (ISO 8859-1): line 2 has Zoë"]
+    for data, told in ((text.encode("utf-16-le"), "x:1: not text"), (b"graph [\n\x81\xff", "x:2: neither UTF-8 nor"),
+                       (text.encode("utf-16")[:-1], "not UTF-16")):  # fmt: skip
+        with pytest.raises(AdapterError, match=told):
+            read_with_warnings(data)
+
+
+def test_strings_of_gml_with_backslashes_before_quotes() -> None:
+    text = 'graph [ node [ id 0 label "say \\"hi\\"\\n" ] node [ id 1 label "b" ] ]'
+    graph, warnings = read_with_warnings(text)
+    assert [*graph] == ['say "hi"\n', "b"]
+    assert "a backslash before a quote" in warnings[0]
+    graph, warnings = read_with_warnings('graph [ node [ id 0 label "C:\\" ] node [ id 1 label "b" ] ]')
+    assert ([*graph], warnings) == (["C:\\", "b"], [])  # GML itself has no escapes
+
+
+def test_ids_of_gml_that_are_more_than_a_numbering_are_kept() -> None:
+    graph, warnings = read_with_warnings('graph [ node [ id -7 label "a" gml_id 1 ] node [ id 40 label "b" ] ]')
+    assert dict(graph.nodes(data=True)) == {"a": {"gml_id": 1, "gml_id_": -7}, "b": {"gml_id_": 40}}
+    assert warnings == ["the nodes are named by their labels; their ids are the attribute 'gml_id_'"]
+    assert read_with_warnings('graph [ node [ id 1 label "a" ] node [ id 2 label "b" ] ]')[1] == []
+
+
+def test_repeated_keys_and_records_of_gml() -> None:
+    text = 'Creator "x" Version 1\n# comment\ngraph [ node [ id 0 label "a" label "b" line [ p [ x 1 ] p [ x 2 ] ] ] ]'
+    graph, _ = read_with_warnings(text)
+    assert graph.nodes[0] == {"label": ["a", "b"], "line": {"p": [{"x": 1}, {"x": 2}]}}
+
+
+def test_json_states_the_direction_of_each_edge() -> None:
+    nodes = '"nodes": [{"id": "a"}, {"id": "b"}, {"id": "c"}]'
+    warnings: list[str] = []
+
+    def edges(flags: str, first: str, second: str) -> tuple[bool, list[tuple[str, str]]]:
+        warnings.clear()
+        links = f'[{{"source": "a", "target": "b"{first}}}, {{"source": "b", "target": "c"{second}}}]'
+        graph = read_node_link(f'{{{flags}{nodes}, "links": {links}}}'.encode(), "x", warnings.append)
+        return graph.is_directed(), sorted(map(tuple, map(sorted, graph.edges)))
+
+    once = [("a", "b"), ("b", "c")]
+    assert edges("", "", "") == (False, once)
+    assert edges('"directed": false, ', "", "") == (False, once)
+    assert edges("", ', "directed": true', ', "directed": true') == (True, once)
+    assert edges("", ', "type": "Undirected"', ', "type": "undirected"') == (False, once)
+    assert warnings == []
+    assert edges('"directed": true, ', ', "directed": false', "") == (True, [("a", "b"), *once])
+    assert warnings[0].startswith("1 of 2 edges is undirected")
+    assert edges('"directed": true, ', ', "directed": false', ', "directed": false') == (False, once)
+    assert "declared directed, but every edge is undirected" in warnings[0]
+    with pytest.raises(AdapterError, match=r"edges\[1\]: the direction 'mutual' is unclear"):
+        edges("", ', "type": "undirected"', ', "type": "mutual"')
+
+
 def test_gml_and_gexf_read_what_networkx_writes(tmp_path: Path) -> None:
     graph = nx.les_miserables_graph()
     nx.write_gml(graph, tmp_path / "x.gml")
@@ -125,31 +229,3 @@ def test_gml_and_gexf_read_what_networkx_writes(tmp_path: Path) -> None:
     nx.write_gexf(graph, tmp_path / "x.gexf")
     found = read_graph(tmp_path / "x.gexf", raw=True)[0]
     assert [set(edge[:2]) for edge in found.edges] == [set(edge) for edge in graph.edges]
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("a,b\n1,2\n", "x.csv:1: the first line does not name the columns source and target"),
-        ("source,target\na\n", "x.csv:2: 1 values, but the first line names 2"),
-        ("source,target\na,\n", "x.csv:2: the target is empty"),
-        ("source,target,w,w\n", "x.csv:1: two columns are named 'w'"),
-        ("source,target,key\na,b,1\na,b,1\n", "x.csv:3: an earlier line has the same source, target and key"),
-        ('source,target\n"a,b\n', "not CSV: unexpected end of data"),
-        ("source,target\na," + "b" * 200_000, "field larger than field limit"),
-        (b"source,target\n\xff,b\n", "x.csv:2: not UTF-8"),
-    ],
-)
-def test_faults_of_edge_lists(tmp_path: Path, text: str | bytes, told: str) -> None:
-    with pytest.raises(AdapterError) as error:
-        read_graph(write(tmp_path, "x.csv", text))
-    assert told in error.value.message
-
-
-def test_edge_lists_find_their_separator_and_leave_empty_cells_out(tmp_path: Path) -> None:
-    text = '\ufeffSource;Target;since;note\r\nann;bob;2001;\r\n\r\nann;cid;2002;"a;b"\r\n'
-    graph, _ = read_graph(write(tmp_path, "x.csv", text))
-    assert list(graph.edges(data=True)) == [
-        ("ann", "bob", {"since": 2001}),
-        ("ann", "cid", {"since": 2002, "note": "a;b"}),
-    ]

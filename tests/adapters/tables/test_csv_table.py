@@ -80,11 +80,55 @@ def test_one_faulty_row_never_refuses_a_short_table(tmp_path: Path) -> None:
     assert list(batch.faults) == [0]
 
 
-def test_utf_16_is_read_when_it_is_named(tmp_path: Path) -> None:
-    body = "id,text\n1,né\n".encode("utf-16")
-    assert rows_of(table_of(tmp_path / "a.csv", body, encoding="utf-16")) == [["1", "né"]]
+def test_utf_16_is_read_when_it_is_named_or_marked(tmp_path: Path) -> None:
+    text = "id,text\n1,né\n"
+    for encoding in ("utf-16", "utf-32", "utf-8-sig"):
+        assert rows_of(table_of(tmp_path / "a.csv", text.encode(encoding))) == [["1", "né"]]
+    assert rows_of(table_of(tmp_path / "a.csv", text.encode("utf-16-le"), encoding="utf-16-le")) == [["1", "né"]]
     with pytest.raises(TableError, match="line 1: not UTF-8 text"):
         open_table(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("id;text\n1;a, b\n", [["1", "a, b"]]),
+        ("id\ttext\n1\tx\n", [["1", "x"]]),
+        ("id|text\n1|x\n", [["1", "x"]]),
+        ("sep=;\nid;text\n1;x\n", [["1", "x"]]),
+        ('"sep=|"\r\nid|text\r\n1|x\r\n', [["1", "x"]]),
+        ("SEP=\t\nid\ttext\n1\tx\n", [["1", "x"]]),
+        ("id,text (a|b|c)\n1,x\n2,y\n", [["1", "x"], ["2", "y"]]),
+        ('"a;b;c",text\n1,x\n', [["1", "x"]]),
+        ('id, text\n1, "a, b"\n2,x\n', [["1", "a, b"], ["2", "x"]]),  # a blank after each delimiter of the header
+        ("id,text\n1, x\n", [["1", " x"]]),
+        ("text\nx; y\n", [["x; y"]]),
+    ],
+)
+def test_the_dialect_is_found(tmp_path: Path, text: str, rows: list[list[str]]) -> None:
+    table = table_of(tmp_path / "a.csv", text.encode())
+    assert rows_of(table) == rows
+    assert table.columns[-1].name.startswith("text")
+
+
+def test_a_tsv_file_has_tabs(tmp_path: Path) -> None:
+    assert rows_of(table_of(tmp_path / "a.tsv", b"id\ta,b,c\n1\tx\n")) == [["1", "x"]]
+    with pytest.raises(TableError, match="separated by semicolons, not by tabs"):
+        table_of(tmp_path / "a.tsv", b"id;text\n1;x\n")
+
+
+def test_names_of_columns_have_no_outer_blanks_and_are_never_empty(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "a.csv", b",text ,\n0,x,\n")
+    assert [column.name for column in table.columns] == ["column_1", "text", "column_3"]
+    with pytest.raises(TableError, match=r"two columns of .* have the name 'id'"):
+        table_of(tmp_path / "a.csv", b"id,text, id\n")
+
+
+def test_a_row_with_a_wrong_quote_has_the_line_on_which_it_begins(tmp_path: Path) -> None:
+    (batch,) = table_of(tmp_path / "a.csv", b'id,text\n1,"open\n2,x\n3,"y"\n4,z\n').batches()
+    assert [(fault.line, fault.reason) for fault in batch.faults.values()] == [
+        (2, "a closing quote is followed by other text; the row includes all lines to 4")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,8 +136,6 @@ def test_utf_16_is_read_when_it_is_named(tmp_path: Path) -> None:
     [
         (b"", "is empty"),
         (b"\n\n", "is empty"),
-        (b"id;text\n1;x\n", "separated by semicolons"),
-        (b"id\ttext\n1\tx\n", "separated by tabs"),
         (b"id,id\n1,2\n", "two columns"),
         (b",".join(b"c%d" % n for n in range(10_001)) + b"\n", "10,001 columns; at most 10,000"),
         (b"\x89PNG\xff\xfe,\x00\n", "not UTF-8 text"),
@@ -113,7 +155,7 @@ def test_a_million_columns_are_refused(tmp_path: Path) -> None:
 
 def test_a_quote_that_is_not_closed(tmp_path: Path) -> None:
     table = table_of(tmp_path / "a.csv", b'id,text\n1,"open\n2,x\n')
-    with pytest.raises(TableError, match="ends inside a quoted cell"):
+    with pytest.raises(TableError, match="line 2: a quote that is opened in this row is not closed"):
         list(table.batches())
 
 
