@@ -49,12 +49,17 @@ def with_backticks(context: Context, found: Sequence[Diagnostic], check: Check) 
         return list(found)
     text = context.program.source.text
     back = repair(text, accepted).back_span
-    return [*(_diagnostic(text, edit) for edit in accepted), *(each.moved(back) for each in check(_edited(context, accepted)))]
+    return [
+        *(_diagnostic(text, edit) for edit in accepted),
+        *(each.moved(back) for each in check(_edited(context, accepted))),
+    ]
 
 
 def _diagnostic(text: str, edit: Edit) -> Diagnostic:
     name = " ".join(text[edit.span.start : edit.span.end].split())
-    return Diagnostic("GASL033", "error", f"{name} is a name that needs backticks", edit.span, (f"write {edit.text}",), (edit,))
+    return Diagnostic(
+        "GASL033", "error", f"{name} is a name that needs backticks", edit.span, (f"write {edit.text}",), (edit,)
+    )
 
 
 def _names(context: Context) -> dict[str, str]:
@@ -118,7 +123,7 @@ def _pattern(name: str) -> str:
 
 
 def _keywords(context: Context, names: Mapping[str, str], faulty: Mapping[int, int], check: Check) -> list[Edit]:
-    """Return the edits for names that are keywords. A line gets an edit only if exactly one place makes it readable."""
+    """Return the edits for names that are keywords. A line gets an edit only if exactly one place, or all together, make it readable."""
     by_line: dict[int, list[Edit]] = {}
     for edit in _found(context.program.source.text, {name: names[name] for name in names if PLAIN.fullmatch(name)}, 0):
         if (line := _line(context, edit)) in faulty:
@@ -127,6 +132,12 @@ def _keywords(context: Context, names: Mapping[str, str], faulty: Mapping[int, i
     for line, edits in list(by_line.items())[:_MOST_KEYWORDS]:
         trials = [(edit, _edited(context, [edit])) for edit in edits[:_MOST_KEYWORDS]]
         fits = [edit for edit, trial in trials if _faults(trial, check(trial))[line] < min(_SYNTAX, faulty[line])]
+        if (
+            not fits
+            and len(edits) > 1
+            and _faults(trial := _edited(context, edits), check(trial))[line] < min(_SYNTAX, faulty[line])
+        ):
+            accepted += edits
         accepted += fits if len(fits) == 1 else []
     return accepted
 
