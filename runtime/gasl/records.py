@@ -235,7 +235,7 @@ _SAID = 5
 
 
 def unused_rows(metrics: Mapping[str, Any]) -> str:
-    """Return a sentence about nulls in computed columns and operands of the wrong type in conditions; "" if none occurred.
+    """Return a sentence about nulls in computed columns, operands of the wrong type and values of several types; "" if none occurred.
 
     For nulls that AGGREGATE ignored, the sentence has only the count, not the reason.
     """
@@ -243,11 +243,23 @@ def unused_rows(metrics: Mapping[str, Any]) -> str:
     for column, reasons in list(dict(metrics.get("nulls") or {}).items())[:_SAID]:
         counts = reasons.items() if isinstance(reasons, Mapping) else [("ignored", reasons)]
         parts += [f"{column}: {count:,} null ({reason})" for reason, count in counts]
+    examples = dict(metrics.get("examples") or {})
     for text, count in list(dict(metrics.get("mismatched") or {}).items())[:_SAID]:
+        rows, some = f"{count:,} {'row' if count == 1 else 'rows'}", _some(examples.get(text), count)
+        because = f"whose values have another type{some}" if some else "because of the types of the values"
+        parts.append(f"{text} {'left out' if some else 'is unknown for'} {rows}{' ' if some else ', '}{because}")
+    for text, kinds in list(dict(metrics.get("mixed") or {}).items())[:_SAID]:
+        counted = " and ".join(f"{kind} in {count:,}" for kind, count in kinds.items())
         parts.append(
-            f"{text} is unknown for {count:,} {'row' if count == 1 else 'rows'}, because of the types of the values"
+            f"{text} has values of several types, which are not compared: {counted}{_some(examples.get(text))}"
         )
     return "; ".join(parts)
+
+
+def _some(examples: Sequence[str] | None, count: int = 0) -> str:
+    """Return examples in parentheses; "" without examples."""
+    more = ", …" if examples and count > len(examples) else ""
+    return f" ({', '.join(examples)}{more})" if examples else ""
 
 
 def plan_status(records: Sequence[ExecutionRecord]) -> Status:

@@ -2,9 +2,10 @@
 
 The lints are in the modules ``variables`` (also keys of the state), ``parameters``, ``arguments`` (kinds, settings and numbers),
 ``conditions``, ``constants``, ``calls`` (functions in values), ``value_types``, ``patterns``, ``graph`` (checks against the graph's
-schema), ``bare_names`` (unquoted words) and ``unquoted_names`` (names without backticks). ``context`` provides the input of the
-lints, ``contents`` finds what variables hold, ``shapes`` finds the types of values, and ``fields`` finds the fields in a command. To
-add a lint, write a function with the decorator ``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
+schema), ``mixed_types`` (attributes of several types), ``bare_names`` (unquoted words) and ``unquoted_names`` (names without
+backticks). ``context`` provides the input of the lints, ``contents`` finds what variables hold, ``shapes`` finds the types of values,
+and ``fields`` finds the fields in a command. To add a lint, write a function with the decorator ``lint`` in one of the modules, and a
+rule in ``lang.catalogue.rules``.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,6 +24,7 @@ from . import (  # noqa: F401  # they register their lints
     conditions,
     constants,
     graph,
+    mixed_types,
     parameters,
     patterns,
     value_types,

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
-from ....lang.evaluate.conditions import sort_key
+from ....lang.evaluate.conditions import order_key
 from ....lang.evaluate.conditions.values import hold
 from ....lang.printer.gasl_printer import format_condition
 from ....lang.trees.conditions import Field
@@ -198,7 +198,9 @@ def ranked(
         from ....adapters.columns import ascending
 
         known = [(each, found) for each, found in zip(by, arrays, strict=True) if found is not None]
-        keys = [(found.array.ranks(), each.descending) for each, found in known if found.array is not None]
+        keys = [
+            (found.array.ranks(each.descending), each.descending) for each, found in known if found.array is not None
+        ]
         nulls = null_counts((format_condition(each.value), found) for each, found in known)
         del arrays, known
         return ascending(_popped(keys), most), nulls  # type: ignore[return-value]  # an array of positions
@@ -211,7 +213,7 @@ def ranked(
         columns.append((format_condition(each.value), made))
         values = made.values
         there = [index for index in order if values[index] is not None]
-        there.sort(key=lambda index: sort_key(values[index]), reverse=each.descending)
+        there.sort(key=lambda index: order_key(values[index], each.descending), reverse=each.descending)
         order = there + [index for index in order if values[index] is None]
     return order, null_counts(reversed(columns))
 
@@ -229,14 +231,15 @@ def _ranked_in_arrays(
         made = column(rows, each.value, session, lenient=True)
         columns.append((format_condition(each.value), Column(nulls=made.nulls)))
         if made.array is not None:
-            keys.append((made.array.ranks(), each.descending))
+            keys.append((made.array.ranks(each.descending), each.descending))
             continue
         known: dict[Any, int] = {}
         codes = np.empty(len(rows), np.int32)
         for at in blocks_of(len(rows)):
             before = len(known)
             codes[at] = [
-                -1 if value is None else known.setdefault(sort_key(value), len(known)) for value in made.values[at]
+                -1 if value is None else known.setdefault(order_key(value, each.descending), len(known))
+                for value in made.values[at]
             ]
             hold(_KEY * (len(known) - before))
         places = np.empty(len(known) + 1)

@@ -25,7 +25,7 @@ from .clauses import CLAUSES
 from .foreign_syntax import COMPARING, FOREIGN, RANGES
 from .keywords import FIRST, LEFT_OUT, WORDS, expectation, misspelt
 from .literals import VALUES, VARIABLES
-from .names import KEYWORDS, NAMES, UNQUOTED, with_name
+from .names import KEYWORDS, NAMES, with_name
 from .query_languages import QUERY_LANGUAGES
 from .statements import HEADS, MISPLACED, OTHER_WORDS, SHAPE
 
@@ -122,8 +122,8 @@ def _explain(statement: InvalidStatement, mending: bool) -> Fault:
         return known.as_fault(edits)
     if not mending:
         return _generic(statement)
-    first = _first((*QUERY_LANGUAGES, *CLAUSES, *UNQUOTED), statement) or _explained_earlier(statement)
-    found = first or _first(_EXPLAINERS, statement) or _generic(statement)
+    earlier = _first((*QUERY_LANGUAGES, *CLAUSES), statement) or _explained_earlier(statement)
+    found = earlier or _first(_EXPLAINERS, statement) or _generic(statement)
     return with_name(statement, found)
 
 

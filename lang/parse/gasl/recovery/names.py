@@ -193,8 +193,14 @@ def _in_backticks(s: InvalidStatement, word: Piece, kind: str) -> Fault | None:
 
 
 def with_name(statement: InvalidStatement, found: Fault) -> Fault:
-    """Add a hint to a fault about a second word in the place of a field: the words may be one name without its backticks."""
+    """Return the fault of a name without backticks, if the edits of ``found`` do not make the statement valid; otherwise ``found``.
+
+    A fault about a second word in the place of a field gets a hint: the words may be one name.
+    """
     diagnostic, piece = found.diagnostic, statement.piece()
+    is_general = diagnostic.code in ("GASL006", "GASL007", "GASL008", "GASL009") or piece.text == ":"
+    if is_general and not statement.mended_by(diagnostic.edits) and (unquoted := _unquoted_name(statement)):
+        return unquoted
     if (
         diagnostic.code not in ("GASL006", "GASL008", "GASL009")
         or diagnostic.span != piece.span
@@ -211,6 +217,5 @@ def with_name(statement: InvalidStatement, found: Fault) -> Fault:
     )
 
 
-UNQUOTED: tuple[Explainer, ...] = (_unquoted_name,)
 KEYWORDS: tuple[Explainer, ...] = (_keyword_before_keyword,)
 NAMES: tuple[Explainer, ...] = (_keyword_field, _name)
