@@ -56,6 +56,8 @@ class Tally:
     ``mismatched`` maps the text of an operation, or of a comparison in a condition, to the number of rows in which it did not
     support the types of its operands. ``examples`` has the first values with their items for some of these texts, and for the values of
     ``mixed``: it maps the text of a value that orders or groups rows to the number of values of each type, if there are several types.
+    ``equal_texts`` maps the text of an equality to the number of rows that it leaves out and that it keeps because their value has
+    another type, as "1" in ``x = 1``.
     ``reason`` is set when an operation gave null for operands that are not null ("division
     by zero"); the code that stores a value resets it for each row. ``look`` is called after every few hundred steps of work,
     and raises an exception to end the computation; if it is None, nothing ends the computation early. If ``stopped`` is true,
@@ -65,6 +67,7 @@ class Tally:
 
     mismatched: dict[str, int] = field(factory=dict)
     mixed: dict[str, dict[str, int]] = field(factory=dict)
+    equal_texts: dict[str, dict[str, int]] = field(factory=dict)
     examples: dict[str, list[str]] = field(factory=dict)
     reason: str = ""
     look: Callable[[], None] | None = None
@@ -104,6 +107,7 @@ class Tally:
         """The counts that are not empty, for the summary of a command."""
         parts: dict[str, dict[str, Any]] = {
             "mismatched": self.mismatched,
+            "equal_texts": self.equal_texts,
             "mixed": self.mixed,
             "examples": self.examples,
         }
@@ -143,6 +147,8 @@ def counted(look: Callable[[], None] | None = None) -> Iterator[Tally]:
                 outer.mismatch(text, count)
             for text, kinds in tally.mixed.items():
                 outer.mixed[text] = dict(Counter(outer.mixed.get(text, {})) + Counter(kinds))
+            for text, counts in tally.equal_texts.items():
+                outer.equal_texts[text] = dict(Counter(outer.equal_texts.get(text, {})) + Counter(counts))
             for text, examples in tally.examples.items():
                 outer.exemplify(text, examples)
 

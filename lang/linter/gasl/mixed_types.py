@@ -29,7 +29,7 @@ _MOST_COUNTED = 1_000
 def mixed_types(context: Context) -> Iterator[Diagnostic]:
     """Report comparisons, orders and groups by an attribute whose values have several types."""
     for _, test, place, schema in tests(context):
-        kinds = _kinds(place, schema)
+        kinds = kinds_of(place, schema)
         if len(kinds) < 2:
             continue
         for constant in constants_of(test):
@@ -41,7 +41,7 @@ def mixed_types(context: Context) -> Iterator[Diagnostic]:
         yield from _of_orders(context, step)
 
 
-def _kinds(place: Place, schema: Schema) -> Mapping[str, int]:
+def kinds_of(place: Place, schema: Schema) -> Mapping[str, int]:
     """Return the kinds of the values of an attribute or of an id, with their counts, the most frequent kind first."""
     attribute = attribute_of(place, schema)
     types = schema.id_types if attribute is None and is_id(place) else {} if attribute is None else attribute.types
@@ -76,7 +76,7 @@ def _of_comparison(
 
 
 def _described(place: Place, schema: Schema) -> str:
-    kinds, noun = _kinds(place, schema), _noun(place, schema)
+    kinds, noun = kinds_of(place, schema), _noun(place, schema)
     first, *rest = ((word_of(kind), count) for kind, count in kinds.items())
     nouns = noun if first[1] == 1 else f"{noun}s"
     others = (f"{_a(word)} in {count:,}" for word, count in rest)
@@ -133,29 +133,35 @@ def _other_forms(
 ) -> Iterator[Diagnostic]:
     """Report a value that the attribute also has in another type: 1 and "1", true and "true"."""
     listed = {_key(each.value) for each in constants_of(test)}
-    is_there = _found(place, schema, Comparison(Field(place.path), "=", constant), 1)
+    is_there = bool(_found(place, schema, Comparison(Field(place.path), "=", constant), 1))
     attribute = attribute_of(place, schema)
-    if not is_there and (attribute is None or attribute.distinct == len(attribute.values)):
+    is_known = attribute is not None and attribute.distinct == len(attribute.values)
+    if not is_there and (
+        is_known or (attribute is None and schema.all_ids is not None and constant.value not in schema.all_ids)
+    ):
         return  # GASL071 reports a value that the attribute or the id never has
+    forms, found = list[str](), list[str]()
     for form in other_forms(constant.value):
-        if _key(form) in listed:
-            continue
-        found = _found(place, schema, Comparison(Field(place.path), "=", Constant(form)), _MOST_COUNTED)
-        if not found:
-            continue
-        shown, other, some = _written(constant.value), _written(form), ", ".join(found[:MOST_EXAMPLES])
-        count = f"{len(found):,} {_noun(place, schema)}{'' if len(found) == 1 else 's'}"
-        more = ", …" if len(found) > MOST_EXAMPLES else ""
-        message = f"{_described(place, schema)}; {shown} is not equal to {other}, the value in {count} ({some}{more})"
-        field, sign = context.text(test.left.span), "NOT IN" if test.operator in ("!=", "NOT IN") else "IN"
-        hint = (
-            f"write {field} {sign} ({shown}, {other}) for both"
-            if test.operator in ("=", "!=")
-            else f"add {other} to the list for both"
+        some = (
+            _found(place, schema, Comparison(Field(place.path), "=", Constant(form)), _MOST_COUNTED)
+            if _key(form) not in listed
+            else []
         )
-        edits = [] if is_there else [Edit(constant.span, other)]
-        hint = hint if is_there else f"did you mean {other}?"
-        yield context.diagnostic("GASL099", message, constant.span, hint, edits=edits, severity="warning")
+        forms += [_written(form)] if some else []
+        found += some
+    if not found:
+        return
+    shown, others = _written(constant.value), " and ".join(forms)
+    count = f"{len(found):,} {place.whose if len(found) != 1 else place.whose[:-1]}"
+    examples = ", ".join(found[:MOST_EXAMPLES]) + (", …" if len(found) > MOST_EXAMPLES else "")
+    message = f"{_described(place, schema)}; {shown} is not equal to {others}, the value in {count} ({examples})"
+    field, sign = context.text(test.left.span), "NOT IN" if test.operator == "!=" else "IN"
+    hint = f"add {', '.join(forms)} to the list for all of them"
+    if test.operator in ("=", "!="):
+        hint = f"write {field} {sign} ({', '.join((shown, *forms))}) for all of them"
+    edits = [] if is_there else [Edit(constant.span, forms[0])]
+    hint = hint if is_there else f"did you mean {forms[0]}?"
+    yield context.diagnostic("GASL099", message, constant.span, hint, edits=edits, severity="warning")
 
 
 def _key(value: Any) -> tuple[str, Any]:
@@ -180,7 +186,7 @@ def _of_orders(context: Context, step: Step) -> Iterator[Diagnostic]:
     for read in fields_read(context, step):
         role = roles.get(id(read.field))
         place = place_of(read.field, read.scope, schema) if role is not None else None
-        kinds = _kinds(place, schema) if place is not None and place.path else {}
+        kinds = kinds_of(place, schema) if place is not None and place.path else {}
         if place is None or len(kinds) < 2:
             continue
         if role in ("groups", "joins") and not _has_other_forms(place, schema):

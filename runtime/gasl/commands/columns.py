@@ -28,6 +28,7 @@ from ..relation import Relation
 from .bindings import Refused, Rows, listed
 from .column_store import PIECE, ColumnStore, new_bytes
 from .evidence import is_node_id
+from .mixed_values import Found, count_equalities
 
 if TYPE_CHECKING:
     from ....adapters.columns import Array, ColumnArray
@@ -241,6 +242,37 @@ def fields_of(node: Any) -> list[Field]:
 
 def selected(rows: Rows, condition: Condition, session: Session) -> Sequence[int]:
     """Return the positions of the items for which the condition is true. In the condition, a field that no item has is null."""
+
+    def search(test: Condition) -> Found:
+        with uncounted():
+            return found_items(rows, _selected(rows, test, session), session)
+
+    count_equalities(condition, lambda field: _may_be_mixed(rows, field), search)
+    return _selected(rows, condition, session)
+
+
+def found_items(rows: Rows, at: Sequence[int], session: Session) -> Found:
+    """Return the items at the positions ``at``."""
+
+    def values(field: Field) -> Sequence[Any]:
+        with uncounted():
+            some = Rows(rows.name, rows.value, rows.taken(at))
+            return column(some, field, session, lenient=True, of_graph=True).values
+
+    return Found(len(at), lambda index: item_name(rows, at[index]), values)
+
+
+def _may_be_mixed(rows: Rows, field: Field) -> bool:
+    """Return whether the values of a field may have several types."""
+    from ....adapters.columns import NumberArray
+
+    array = rows.relation.array(field.path) if rows.relation is not None else None
+    if array is None:
+        return True
+    return not isinstance(array, NumberArray) and len(set(map(type, array.values))) > 1
+
+
+def _selected(rows: Rows, condition: Condition, session: Session) -> Sequence[int]:
     if (relation := rows.relation) is not None:
         mask = relation.mask(condition)
         if mask is not None:

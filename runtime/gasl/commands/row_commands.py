@@ -8,7 +8,7 @@ from typing import Any
 from attrs import evolve
 
 from ....lang.evaluate.conditions import order_key
-from ....lang.evaluate.conditions.values import hold
+from ....lang.evaluate.conditions.values import current_tally, hold
 from ....lang.printer.gasl_printer import format_condition
 from ....lang.trees.conditions import Field
 from ....lang.trees.conditions import Value as ValueNode
@@ -18,8 +18,19 @@ from ..records import ExecutionResult, Session
 from ..relation import ColumnRows, Relation, UnnestedRows
 from .bindings import Rows, bound_command, fixed, in_thread, rows_of
 from .caps import clock, cut_short
-from .columns import Column, array_column, column, column_blocks, fields_of, null_counts, positions_of, selected
+from .columns import (
+    Column,
+    array_column,
+    column,
+    column_blocks,
+    fields_of,
+    item_name,
+    null_counts,
+    positions_of,
+    selected,
+)
 from .evidence import computed_piece, grouped, narrowed, picked, with_shared
+from .mixed_values import count_kinds
 from .suggestions import known_of_items, near
 
 
@@ -207,11 +218,14 @@ def ranked(
     if len(rows) > LARGE:
         return _ranked_in_arrays(rows, by, session, most)
     order = list(range(len(rows)))
+    tally = current_tally()
     columns: list[tuple[str, Column]] = []
     for each in reversed(by):  # sorting is stable, so sort by the last value first
         made = column(rows, each.value, session, lenient=True)
         columns.append((format_condition(each.value), made))
         values = made.values
+        if tally is not None and isinstance(each.value, Field):
+            count_kinds(tally, each.value, values, lambda index: item_name(rows, index))
         there = [index for index in order if values[index] is not None]
         there.sort(key=lambda index: order_key(values[index], each.descending), reverse=each.descending)
         order = there + [index for index in order if values[index] is None]
@@ -233,6 +247,8 @@ def _ranked_in_arrays(
         if made.array is not None:
             keys.append((made.array.ranks(each.descending), each.descending))
             continue
+        if (tally := current_tally()) is not None and isinstance(each.value, Field):
+            count_kinds(tally, each.value, made.values, lambda index: item_name(rows, index))
         known: dict[Any, int] = {}
         codes = np.empty(len(rows), np.int32)
         for at in blocks_of(len(rows)):
