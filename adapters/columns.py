@@ -46,7 +46,7 @@ class NumberArray:
         made[null] = None
         return made.tolist()  # type: ignore[no-any-return]
 
-    def ranks(self) -> NDArray[np.float64]:
+    def ranks(self, descending: bool = False) -> NDArray[np.float64]:
         """Return numbers that sort like the values; NaN for null."""
         return self.values
 
@@ -55,12 +55,13 @@ class NumberArray:
 class CodeArray:
     """Strings and booleans, stored as codes: code 0 means null, any other code means ``values[code - 1]``.
 
-    The values are distinct. ``order`` returns the sort rank of each code's value; NaN for null.
+    The values are distinct. ``order`` returns the sort rank of each code's value in a descending order, if its argument is true,
+    or in an ascending order; NaN for null.
     """
 
     codes: Array
     values: Sequence[Any]
-    order: Callable[[], NDArray[np.float64]]
+    order: Callable[[bool], NDArray[np.float64]]
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -85,9 +86,9 @@ class CodeArray:
         table = [None, *self.values]
         return [table[code] for code in self.codes.tolist()]
 
-    def ranks(self) -> NDArray[np.float64]:
-        """Return numbers that sort like the values; NaN for null."""
-        return self.order()[self.codes]
+    def ranks(self, descending: bool = False) -> NDArray[np.float64]:
+        """Return numbers that sort like the values, in a descending order if ``descending`` is true; NaN for null."""
+        return self.order(descending)[self.codes]
 
 
 ColumnArray: TypeAlias = NumberArray | CodeArray

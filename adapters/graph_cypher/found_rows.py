@@ -10,7 +10,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 from attrs import frozen
 
-from ...lang.evaluate.conditions import sort_key
+from ...lang.evaluate.conditions import order_key
 from ...lang.evaluate.conditions.values import check
 from ...lang.trees.conditions import Condition
 from ..columns import Array, CodeArray, ColumnArray, GroupedItems, GroupQuery, NumberArray
@@ -298,17 +298,17 @@ def array_of(values: list[Any]) -> ColumnArray | None:
 
 def code_array(codes: Any, distinct: Sequence[Any]) -> CodeArray:
     """Return strings or booleans as an array; code 0 means null."""
-    return CodeArray(codes, distinct, lambda: _ranks(distinct))
+    return CodeArray(codes, distinct, lambda descending: _ranks(distinct, descending))
 
 
 def _floats(values: list[Any]) -> Any:
     return np.fromiter((np.nan if value is None else value for value in values), np.float64, len(values))
 
 
-def _ranks(distinct: Sequence[Any]) -> Any:
+def _ranks(distinct: Sequence[Any], descending: bool) -> Any:
     """Return, for each code, the rank of its value; NaN for code 0, which means null."""
     ranks = np.full(len(distinct) + 1, np.nan)
-    order = sorted(range(len(distinct)), key=lambda at: sort_key(distinct[at]))
+    order = sorted(range(len(distinct)), key=lambda at: order_key(distinct[at], descending))
     ranks[np.array(order, np.int64) + 1] = np.arange(len(distinct))
     return ranks
 

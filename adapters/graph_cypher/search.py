@@ -1,6 +1,6 @@
 """``FIND nodes`` and ``FIND edges`` in a database: one statement per table; this process tests the rest of the condition."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -9,12 +9,12 @@ from attrs import field, frozen
 
 from ...lang.evaluate.conditions import Reader, compiled
 from ...lang.evaluate.conditions.other_types import is_counting, typed_leaves
-from ...lang.evaluate.conditions.values import count_mismatch, uncounted
+from ...lang.evaluate.conditions.values import MOST_EXAMPLES, count_mismatch, uncounted
 from ...lang.trees import walk
 from ...lang.trees.conditions import Condition, Field
 from ...lang.trees.gasl import Order
 from ..graph import Caps, Plan
-from ..graph_networkx.rows import Deadline, plain
+from ..graph_networkx.rows import Deadline, examples_of, plain
 from .address import Address
 from .database import Database, EdgeTable, NodeTable, Row, Statement, Tables, quoted
 from .prefilter import split
@@ -412,6 +412,7 @@ def count_left_out(
     dialect = source.database.dialect
     for leaf, at, is_other in typed_leaves(where):
         total = 0
+        examples: list[str] = []
         for table in source.of(kind):
             view = source.view(table)
             meaning = view.meaning(at.path)
@@ -429,28 +430,37 @@ def count_left_out(
                     continue
                 tests = [present, *(f"NOT coalesce({text}, false)" for text in known if isinstance(text, str))]
                 pushed = Pushed(tuple(filter(None, tests)))
-                total += count_rows(source, TablePlan(table, pushed, parameters), deadline)
+                total += (count := count_rows(source, TablePlan(table, pushed, parameters), deadline))
+                if count and len(examples) < MOST_EXAMPLES:
+                    first = TablePlan(table, pushed, parameters, limit=MOST_EXAMPLES)
+                    examples += examples_of(_fetched(source, kind, [at], first, deadline), source.readers(kind)(at))
                 continue
-            total += _fetched_left_out(
-                source, kind, where, table, Pushed((present,) if present else ()), at, is_other, deadline
-            )
+            plan = TablePlan(table, Pushed((present,) if present else ()), Parameters())
+            found = _fetched_left_out(source, kind, where, plan, at, is_other, deadline)
+            total += len(found)
+            examples += examples_of(found[:MOST_EXAMPLES], source.readers(kind)(at))
         if total:
-            count_mismatch(leaf if shown is None else shown(leaf), total)
+            count_mismatch(leaf if shown is None else shown(leaf), total, examples)
+
+
+def _fetched(
+    source: Source, kind: Kind, fields: Sequence[Field], plan: TablePlan, deadline: Deadline
+) -> Iterator[tuple[Any, ...]]:
+    """Return the rows of a plan with these fields."""
+    wanted = Wanted.of(fields)
+    columns = source.columns(plan.table, wanted, deadline)
+    return map(columns.row, source.database.run(statement_of(source, plan, wanted), deadline))
 
 
 def _fetched_left_out(
-    source: Source, kind: Kind, where: Condition, table: "NodeTable | EdgeTable", pushed: Pushed, at: Field,
-    is_other: Any, deadline: Deadline,
-) -> int:  # fmt: skip
+    source: Source, kind: Kind, where: Condition, plan: TablePlan, at: Field, is_other: Any, deadline: Deadline
+) -> list[tuple[Any, ...]]:
     fields = [node for node in walk(where) if isinstance(node, Field)]
-    wanted = Wanted.of(fields)
-    columns = source.columns(table, wanted, deadline)
     readers = source.readers(kind)
     read, whole = readers(at).read, compiled(where, readers, arity=ARITY[kind], plain=plain)
-    found = source.database.run(statement_of(source, TablePlan(table, pushed, Parameters()), wanted), deadline)
     with uncounted():
-        rows = map(columns.row, found)
-        return sum(1 for row in rows if is_other(plain(read(*row))) and whole(*row) is None)
+        rows = _fetched(source, kind, fields, plan, deadline)
+        return [row for row in rows if is_other(plain(read(*row))) and whole(*row) is None]
 
 
 _SAMPLES = {"text": "", "integer": 0, "float": 0.5, "boolean": True, "list": [], "object": {}}

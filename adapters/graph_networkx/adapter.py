@@ -8,6 +8,7 @@ import attrs
 
 from ...lang.catalogue.measures import MEASURES
 from ...lang.diagnostic import nearest
+from ...lang.evaluate.conditions.values import uncounted
 from ...lang.trees.conditions import Comparison, Condition, Constant, Field, Or, Value
 from ...lang.trees.gasl import Order, Pattern
 from ..graph import (
@@ -48,6 +49,8 @@ class _Opened(Protocol):
     def schema(self) -> Schema: ...
     def has_node(self, node_id: object) -> bool: ...
     def texts(self, kind: Literal["nodes", "edges"], name: str, most: int = MOST_TEXTS) -> Sequence[str]: ...
+    def nodes(self, where: Condition | None, *, limit: int | None = None) -> GraphResult: ...
+    def edges(self, where: Condition | None, *, limit: int | None = None) -> GraphResult: ...
 
 
 class AllIds:
@@ -64,6 +67,14 @@ class AllIds:
         if self._adapter.schema.nodes > _MOST_COMPARED:
             return None
         return nearest(node_id, self._adapter.texts("nodes", "id"))
+
+    def matching(
+        self, whose: Literal["nodes", "edges"], condition: Condition, most: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return the first nodes or edges that satisfy a condition; see ``NodeIds``."""
+        search = self._adapter.nodes if whose == "nodes" else self._adapter.edges
+        with uncounted():
+            return list(search(condition, limit=most).items)
 
 
 class NetworkXAdapter:

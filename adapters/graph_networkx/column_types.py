@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from attrs import define, frozen
+from attrs import define, field, frozen
 from numpy.typing import NDArray
 
-from ...lang.evaluate.conditions import identity, sort_key
+from ...lang.evaluate.conditions import identity, order_key
 from ...lang.evaluate.conditions.comparison import constant_of, is_of_empty_list
 from ...lang.evaluate.conditions.interpreter import leaf_test
 from ...lang.trees.conditions import Comparison, Constant, Items, NullTest, Operator
@@ -116,7 +116,7 @@ class Coded:
     text: bool
     _counts: Array | None = None
     _index: tuple[Array, Array] | None = None
-    _ranks: NDArray[np.float64] | None = None
+    _ranks: dict[bool, NDArray[np.float64]] = field(factory=dict)
     _search: TextSearch | None = None
     _fit: bool | None = None
 
@@ -241,19 +241,19 @@ class Coded:
         pieces = [order[first[code] : first[code + 1]] for code in codes]
         return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0, np.int32), *pieces])
 
-    def ranks(self, at: Array | None) -> NDArray[np.float64]:
+    def ranks(self, at: Array | None, descending: bool = False) -> NDArray[np.float64]:
         """See ``Column``."""
-        ranks = self.ranks_by_code()
+        ranks = self.ranks_by_code(descending)
         return ranks[self.codes if at is None else self.codes[at]]
 
-    def ranks_by_code(self) -> NDArray[np.float64]:
+    def ranks_by_code(self, descending: bool = False) -> NDArray[np.float64]:
         """Return, for each code, the rank of its value among all values; NaN for null."""
-        if self._ranks is None:
-            ranks = np.full(len(self.values) + 1, np.nan)
-            order = sorted(range(len(self.values)), key=lambda code: sort_key(self.values[code]))
+        descending = descending and not self.text  # strings alone have the same ranks in both directions
+        if (ranks := self._ranks.get(descending)) is None:
+            ranks = self._ranks[descending] = np.full(len(self.values) + 1, np.nan)
+            order = sorted(range(len(self.values)), key=lambda code: order_key(self.values[code], descending))
             ranks[np.array(order, np.int64) + 1] = np.arange(len(order), dtype=np.float64)
-            self._ranks = ranks
-        return self._ranks
+        return ranks
 
     def others(self, is_other: Callable[[Any], bool]) -> Mask | None:
         """See ``Column``."""
@@ -353,7 +353,7 @@ class Numbers:
         slices = self._slices(leaf) or []
         return np.sort(np.concatenate([np.empty(0, np.int32), *(order[first:last] for first, last in slices)]))
 
-    def ranks(self, at: Array | None) -> NDArray[np.float64]:
+    def ranks(self, at: Array | None, descending: bool = False) -> NDArray[np.float64]:
         """See ``Column``."""
         return self.values if at is None else self.values[at]
 

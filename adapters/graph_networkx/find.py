@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import attrs
 from attrs import frozen
 
-from ...lang.evaluate.conditions import Predicate, Reader, compiled, simplified, sort_key, value_function
+from ...lang.evaluate.conditions import Predicate, Reader, compiled, order_key, simplified, value_function
 from ...lang.evaluate.conditions.other_types import is_counting
 from ...lang.evaluate.conditions.values import check, hold
 from ...lang.trees.conditions import Comparison, Condition, Field
@@ -41,10 +41,10 @@ def ordered(rows: Sequence[Row], order: Sequence[Order], readers: Callable[[Fiel
         for start in range(0, len(result), _CHUNK):
             check()
             for row in result[start : start + _CHUNK]:
-                keyed.append((key := sort_key(value_of(*row)), row))
+                keyed.append((key := order_key(value_of(*row), each.descending), row))
                 if is_new and len(key) > 1 and key[1].__class__ is str and len(key[1]) > _SHORT:
                     hold(getsizeof(key[1]))
-        null = sort_key(None)
+        null = order_key(None, each.descending)
         present = sorted((pair for pair in keyed if pair[0] != null), key=lambda pair: pair[0], reverse=each.descending)
         result = [row for _, row in present] + [row for key, row in keyed if key == null]
     return result
@@ -73,7 +73,7 @@ def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], p
         column = column_of_field(graph, kept, kind, each.value)
         if column is None:
             raise AdapterError(f"the values of {each.value.text} are nested too deeply to be sorted")
-        keys.append((column.ranks(positions), each.descending))
+        keys.append((column.ranks(positions, each.descending), each.descending))
     return ascending(keys, most)
 
 

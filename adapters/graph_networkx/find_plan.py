@@ -15,7 +15,19 @@ from ...lang.evaluate.conditions.values import count_mismatch, uncounted
 from ...lang.trees import walk
 from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Increasing, Items, NullTest
 from ..graph import AdapterError
-from .rows import DEGREES, Kind, attribute_reader, degree_of, node_id, plain, readers_of, reserved, rows_of
+from .rows import (
+    DEGREES,
+    Kind,
+    attribute_reader,
+    degree_of,
+    examples_of,
+    node_id,
+    plain,
+    readers_of,
+    reserved,
+    row_label,
+    rows_of,
+)
 from .tables import Computed, keeps
 
 _SMALL = 256
@@ -226,7 +238,9 @@ def count_left_out(
             read = readers(at).read
             return [plain(read(*row)) for row in rows]
 
-        count_other_types(where, values_of, lambda index: predicate(*rows[index]), shown)
+        count_other_types(
+            where, values_of, lambda index: predicate(*rows[index]), shown, lambda index: row_label(rows[index])
+        )
         return
     from .tables import mask_of
 
@@ -244,12 +258,13 @@ def count_left_out(
                 for wanted in (True, False):
                     known = mask_of(lambda each: column_of_field(graph, kept, kind, each), where, wanted, None, size)
                     mask = mask if known is None else mask & ~known
-                count_mismatch(shown(leaf), int(mask.sum()))
+                left_out = mask.nonzero()[0].tolist()
+                count_mismatch(shown(leaf), len(left_out), examples_of(table.rows(left_out), readers(at)))
                 continue
         with uncounted():
-            count = sum(1 for row in table.rows(others) if predicate(*row) is None)
-        if count:
-            count_mismatch(shown(leaf), count)
+            found = [row for row in table.rows(others) if predicate(*row) is None]
+        if found:
+            count_mismatch(shown(leaf), len(found), examples_of(found, readers(at)))
 
 
 # The distinct strings of a field in a graph, used to suggest corrections for a string without matches.

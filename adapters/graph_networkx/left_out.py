@@ -13,7 +13,7 @@ from ...lang.evaluate.conditions import Predicate, Reader
 from ...lang.evaluate.conditions.other_types import is_counting, typed_leaves
 from ...lang.evaluate.conditions.values import count_mismatch, uncounted
 from ...lang.trees.conditions import Comparison, Condition, Field
-from .rows import plain
+from .rows import examples_of, plain
 
 Counter = Callable[[Sequence[tuple[Any, ...]]], None]
 """Counts the rows, among the given rows, that a condition leaves out because of the types of their values."""
@@ -63,9 +63,9 @@ def counter_of(
             others = typed.others(rows)
             if others:
                 with uncounted():
-                    number = sum(1 for row in others if answer(*row) is None)
-                if number:
-                    count_mismatch(leaf, number)
+                    found = [row for row in others if answer(*row) is None]
+                if found:
+                    count_mismatch(leaf, len(found), examples_of(found, typed.reader))
 
     return count
 

@@ -93,7 +93,7 @@ class Collector:
         if not self.plan.natural:
             keys = _packed([columns[slot] for slot in self.plan.shape.keys])[::-1]
         for each in reversed(self.order):
-            ranks = self.plan.values.ranks(each.value, columns, size)
+            ranks = self.plan.values.ranks(each.value, columns, size, each.descending)
             keys.append(-ranks if each.descending else ranks)  # NaN, which means null, comes last in both directions
         found: Array = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys)
         return found

@@ -19,12 +19,12 @@ from ...lang.evaluate.conditions import (
     compiled,
     evaluate,
     identity,
-    sort_key,
+    order_key,
     value_function,
 )
 from ...lang.evaluate.conditions import kept as storable
-from ...lang.evaluate.conditions.other_types import typed_leaves
-from ...lang.evaluate.conditions.values import check, count_mismatch, current_tally, hold, uncounted
+from ...lang.evaluate.conditions.other_types import plain_side, typed_leaves
+from ...lang.evaluate.conditions.values import MOST_EXAMPLES, check, count_mismatch, current_tally, hold, uncounted
 from ...lang.printer.gasl_printer import format_condition
 from ...lang.trees import walk
 from ...lang.trees.conditions import (
@@ -44,7 +44,7 @@ from ..graph import UnusableValue
 from .column_types import Array, Coded, Mask, Numbers
 from .edge_costs import edge_label
 from .find_plan import column_of_field
-from .rows import Deadline, Kind, edge_item, item_value, node_id, node_item, plain, readers_of
+from .rows import Deadline, Kind, edge_item, examples_of, item_value, node_id, node_item, plain, readers_of
 from .tables import Computed, Through
 
 Place = tuple[int, Kind, tuple[str, ...]]
@@ -258,8 +258,19 @@ class RowValues:
         for leaf, source, others in known[1]:
             mask = others.take(source.at(rows))
             chosen = np.flatnonzero(mask if among is None else mask & among)
-            if len(chosen) and (count := self._count_unknown(condition, rows, chosen)):
-                count_mismatch(leaf, count)
+            if len(chosen) and len(unknown := chosen[self._unknown(condition, rows, chosen)]):
+                count_mismatch(
+                    leaf, len(unknown), self._examples(leaf, source, source.at(rows).take(unknown[:MOST_EXAMPLES]))
+                )
+
+    def _examples(self, leaf: Comparison, source: _Source, positions: Array) -> Iterator[str]:
+        """Yield descriptions of the values at some positions in the column of a comparison's field."""
+        at = plain_side(leaf)
+        _, kind, path = self._locate(at) if at is not None else (0, "nodes", ())
+        if source.through is not None:  # the column belongs to the end nodes
+            kind, path = "nodes", path[1:] or ("id",)
+        reader = readers_of(self._graph, kind)(Field(path))
+        return examples_of(self._kept.table(self._graph, kind).rows(positions.tolist()), reader)
 
     def _typed_of(self, condition: Condition) -> "Iterator[_Typed]":
         for leaf, at, is_other in typed_leaves(condition):
@@ -268,15 +279,16 @@ class RowValues:
             if source is not None and others is not None:
                 yield leaf, source, others
 
-    def _count_unknown(self, condition: Condition, rows: Any, chosen: Array) -> int:
-        """Return the number of rows at ``chosen`` for which a condition is neither true nor false."""
+    def _unknown(self, condition: Condition, rows: Any, chosen: Array) -> Mask:
+        """Return, for each of the rows at ``chosen``, whether a condition is neither true nor false."""
         slots, test = self._test(condition)
         some = {slot: rows[slot].take(chosen) for slot in slots}
         true, false = (self.mask(condition, some, len(chosen), wanted) for wanted in (True, False))
         if true is not None and false is not None:
-            return int(np.count_nonzero(~(true | false)))
+            return ~(true | false)
         with uncounted():
-            return sum(1 for row in zip(*(some[slot].tolist() for slot in slots), strict=True) if test(*row) is None)
+            rows_of_slots = zip(*(some[slot].tolist() for slot in slots), strict=True)
+            return np.fromiter((test(*row) is None for row in rows_of_slots), np.bool_, len(chosen))
 
     def check(self, condition: Condition) -> None:
         """Raise ``ConditionError`` if a condition can't be evaluated, for example because it calls an unknown function."""
@@ -318,14 +330,14 @@ class RowValues:
             made += some
         return made
 
-    def ranks(self, value: Any, rows: Any, size: int) -> NDArray[np.float64]:
+    def ranks(self, value: Any, rows: Any, size: int, descending: bool = False) -> NDArray[np.float64]:
         """Return numbers with the same order as the values, equal for equal values; NaN for null."""
         source = self._source(value) if isinstance(value, Field) else None
         if source is not None:
-            ranks: NDArray[np.float64] = source.column.ranks(source.at(rows))
+            ranks: NDArray[np.float64] = source.column.ranks(source.at(rows), descending)
             return ranks
-        null = sort_key(None)
-        keys = [sort_key(plain(found)) for found in self.values(value, rows, size)]
+        null = order_key(None, descending)
+        keys = [order_key(plain(found), descending) for found in self.values(value, rows, size)]
         places: Mapping[Any, int] = {key: at for at, key in enumerate(sorted({key for key in keys if key != null}))}
         return np.array([places.get(key, np.nan) for key in keys], np.float64)
 

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any, Literal, overload
 
 from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, look_up
+from ...lang.evaluate.conditions.values import example_of
 from ...lang.trees.conditions import Field
 from ..graph import AdapterError, Caps, Item, NodeId, Stoppable
 
@@ -294,6 +295,21 @@ def edge_readers(graph: Any) -> Readers:
         return attribute_reader(at.path, names, 3)
 
     return read
+
+
+def row_label(row: Sequence[Any]) -> str:
+    """Return a name for the node, the edge or the path of a row: its id, or the ids of its ends."""
+    ends = row[:1]
+    if len(row) > 2:
+        ends = row[:2]
+    elif not isinstance(row[1], Mapping):  # the nodes and the edges of a path
+        ends = (row[0][0], row[0][-1])
+    return " → ".join(str(node_id(node)) for node in ends)
+
+
+def examples_of(rows: Iterable[tuple[Any, ...]], reader: Reader) -> Iterator[str]:
+    """Yield a description of each row with its value."""
+    return (example_of(row_label(row), plain(reader.read(*row))) for row in rows)
 
 
 def readers_of(graph: Any, kind: Kind) -> Readers:

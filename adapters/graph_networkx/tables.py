@@ -371,8 +371,11 @@ class Column(Protocol):
         """Return the ascending positions of the rows for which ``leaf`` is true. Call this only if ``count`` is not None."""
         ...
 
-    def ranks(self, at: Array | None) -> NDArray[np.float64]:
-        """Return numbers with the same order as the values of the rows at ``at`` (None: all rows); NaN for null."""
+    def ranks(self, at: Array | None, descending: bool = False) -> NDArray[np.float64]:
+        """Return numbers with the same order as the values of the rows at ``at`` (None: all rows); NaN for null.
+
+        If ``descending`` is true, the numbers are for a sort from the largest to the smallest.
+        """
         ...
 
     def others(self, is_other: Callable[[Any], bool]) -> Mask | None:
@@ -428,9 +431,9 @@ class Through:
         owner = np.repeat(np.arange(len(nodes)), counts)
         return np.sort(order[np.arange(len(owner)) + (first[nodes] - np.cumsum(counts) + counts)[owner]])
 
-    def ranks(self, at: Array | None) -> NDArray[np.float64]:
+    def ranks(self, at: Array | None, descending: bool = False) -> NDArray[np.float64]:
         """See ``Column``."""
-        return self.inner.ranks(self.ends if at is None else self.ends[at])
+        return self.inner.ranks(self.ends if at is None else self.ends[at], descending)
 
     def others(self, is_other: Callable[[Any], bool]) -> Mask | None:
         """See ``Column``."""

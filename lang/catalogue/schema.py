@@ -4,10 +4,13 @@ Graph engines compute the summary (``adapters.graph``). The linter checks progra
 summary.
 """
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from ..trees.conditions import Condition
 
 
 @frozen
@@ -30,7 +33,7 @@ class Attribute:
 
 
 class NodeIds(Protocol):
-    """The ids of all nodes of a graph."""
+    """The ids of all nodes of an open graph, and its first nodes or edges that satisfy a condition."""
 
     def __contains__(self, node_id: object, /) -> bool:
         """Return whether a node has the id."""
@@ -38,6 +41,12 @@ class NodeIds(Protocol):
 
     def nearest(self, node_id: str) -> str | None:
         """Return the id that was most likely meant, or None. The result is always None in a large graph."""
+        ...
+
+    def matching(
+        self, whose: Literal["nodes", "edges"], condition: "Condition", most: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return at most ``most`` nodes or edges for which the condition is true, in the graph's order."""
         ...
 
 

@@ -99,7 +99,7 @@ _STATUSES: Mapping[str, Status] = {
 def check_command(piece: Piece, session: SessionData) -> tuple[Program, list[Diagnostic]]:
     """Check a piece against the session's data, without running it. Return its program and its diagnostics."""
     program = parse_gasl(piece.source)
-    if has_errors(program.diagnostics) or session.gasl is None:
+    if session.gasl is None:
         return program, list(program.diagnostics)
     return program, session.gasl.checks(program, alone=True)
 

@@ -184,8 +184,7 @@ async def run_branch(flow: Parts, command: Branch, place: Place) -> Outcome:
         "condition": answer,
         "taken": "THEN" if answer else "ELSE" if command.otherwise is not None else None,
     }
-    if tally.mismatched:
-        said["mismatched"] = dict(tally.mismatched)
+    said |= tally.counts
     chosen = command.then if answer else command.otherwise
     if chosen is None:
         return resting_on(ExecutionResult(summary=said), sources), (), None

@@ -126,10 +126,11 @@ def _limited_source(command: Command, session: Session) -> Iterator[None]:
 
 
 def with_mismatches(result: ExecutionResult, tally: Tally) -> ExecutionResult:
-    """Add to the summary, for each operation in a condition, the number of rows in which a value has the wrong type."""
-    if not tally.mismatched:
-        return result
-    return evolve(result, summary={**result.summary, "mismatched": dict(tally.mismatched)})
+    """Add to the summary, for each operation in a condition, the number of rows in which a value has the wrong type.
+
+    Values of several types that order or group rows are added too, and examples of all these values.
+    """
+    return evolve(result, summary={**result.summary, **tally.counts}) if tally.counts else result
 
 
 def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[str, ...]]:

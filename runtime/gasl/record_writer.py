@@ -23,7 +23,7 @@ _KEYS = 20
 """Maximum number of keys of an object in a shape."""
 _LOOKED_AT = 1_000
 """Maximum number of items whose fields are collected for a shape."""
-_COUNTED_ROWS = ("nulls", "mismatched")
+_COUNTED_ROWS = ("nulls", "mismatched", "equal_texts", "mixed", "examples")
 """The parts of a summary that count rows which a command could not use. They are copied to the metrics."""
 _COUNTED = 500
 _PIECES = 500

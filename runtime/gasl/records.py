@@ -235,19 +235,44 @@ _SAID = 5
 
 
 def unused_rows(metrics: Mapping[str, Any]) -> str:
-    """Return a sentence about nulls in computed columns and operands of the wrong type in conditions; "" if none occurred.
+    """Return a sentence about nulls in computed columns, operands of the wrong type and values of several types; "" if none occurred.
 
     For nulls that AGGREGATE ignored, the sentence has only the count, not the reason.
     """
     parts = []
-    for column, reasons in list(dict(metrics.get("nulls") or {}).items())[:_SAID]:
+    for column, reasons in _items_of(metrics, "nulls"):
         counts = reasons.items() if isinstance(reasons, Mapping) else [("ignored", reasons)]
         parts += [f"{column}: {count:,} null ({reason})" for reason, count in counts]
-    for text, count in list(dict(metrics.get("mismatched") or {}).items())[:_SAID]:
-        parts.append(
-            f"{text} is unknown for {count:,} {'row' if count == 1 else 'rows'}, because of the types of the values"
-        )
+    examples = dict(_items_of(metrics, "examples", None))
+    for text, count in _items_of(metrics, "mismatched"):
+        if some := _some(examples.get(text), count):
+            parts.append(f"{text} left out {_rows(count)} whose values have another type{some}")
+        else:
+            parts.append(f"{text} is unknown for {_rows(count)}, because of the types of the values")
+    for text, counts in _items_of(metrics, "equal_texts"):
+        for name, verb in (("left_out", "left out"), ("kept", "kept")):
+            if count := counts.get(name):
+                some = _some(examples.get(text), count)
+                parts.append(f"{text} {verb} {_rows(count)} with the same value in another type{some}")
+    for text, kinds in _items_of(metrics, "mixed"):
+        ordered = " before ".join(f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in kinds.items())
+        parts.append(f"{text} sorts {ordered}{_some(examples.get(text), sum(list(kinds.values())[1:]))}")
     return "; ".join(parts)
+
+
+def _items_of(metrics: Mapping[str, Any], name: str, most: int | None = _SAID) -> list[tuple[str, Any]]:
+    found = metrics.get(name)
+    return list(found.items())[:most] if isinstance(found, Mapping) else []
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row' if count == 1 else 'rows'}"
+
+
+def _some(examples: Sequence[str] | None, count: int) -> str:
+    """Return examples of ``count`` values in parentheses; "" without examples."""
+    more = ", …" if examples and count > len(examples) else ""
+    return f" ({', '.join(map(str, examples))}{more})" if examples else ""
 
 
 def plan_status(records: Sequence[ExecutionRecord]) -> Status:

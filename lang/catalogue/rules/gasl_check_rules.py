@@ -333,4 +333,11 @@ GASL_CHECK_RULES = (
         "PARAM least INT = 30\nPARAM least INT = 40\nFIND nodes WHERE age >= ${least} AS old",
         "PARAM least INT = 30\nPARAM most INT = 40\nFIND nodes WHERE age >= ${least} AND age <= ${most} AS some",
     ),
+    _check_rule(
+        "GASL099", "mixed-types", "warning",
+        "An attribute whose values have several types is compared, sorted, grouped or joined.",
+        "A comparison leaves out the values of other types. Sorting puts numbers before strings in both directions, and groups and joins "
+        "separate 1 from \"1\". In the example, `mixed` is a number in some nodes and a string in others.",
+        "FIND nodes WHERE mixed > 0 AS some", "FIND nodes WHERE number(mixed) > 0 AS some",
+    ),
 )  # fmt: skip

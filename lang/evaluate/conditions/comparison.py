@@ -145,6 +145,15 @@ def sort_key(value: Any, depth: int = 0) -> tuple[Any, ...]:
     return (_OTHER, type(value).__name__, str(value))
 
 
+def order_key(value: Any, descending: bool) -> tuple[Any, ...]:
+    """Return the sort key of ``value`` in an ORDER BY: in both directions numbers come first, then strings, as in ``sort_key``.
+
+    If ``descending`` is true, the keys are for a sort from the largest to the smallest.
+    """
+    kind, *rest = sort_key(value)
+    return (-kind if descending else kind, *rest)
+
+
 Pattern: TypeAlias = Callable[[str], bool]
 Members: TypeAlias = tuple[frozenset[Hashable], bool]
 """The identities of the values in a list, and whether the list contains null."""

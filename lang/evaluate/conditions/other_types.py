@@ -4,13 +4,14 @@ The result of such a comparison is unknown, like that of a comparison with null.
 which the entire condition is unknown, and at least one comparison of a field with a constant found a value of another type.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...trees import walk
 from ...trees.conditions import Comparison, Condition, Constant, Field
 from .comparison import is_null, prepared, takes_types
-from .values import count_mismatch, current_tally, uncounted
+from .values import count_mismatch, current_tally, example_of, uncounted
 
 _REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -47,6 +48,28 @@ def _other_type(test: Callable[[Any], bool | None], of_lists: bool) -> Callable[
     return lambda value: not is_null(value) and test(value) is None
 
 
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
+
+
+def other_forms(value: Any) -> tuple[Any, ...]:
+    """Return the values of another type that are written like ``value``: "1" for 1, 1 for "1", "true" and "True" for true."""
+    if isinstance(value, bool):
+        text = str(value)
+        return (text.lower(), text, text.upper())
+    if isinstance(value, int | float):
+        if value - value != 0:
+            return ()
+        whole = abs(value) < 1e15 and float(value).is_integer()
+        return tuple(dict.fromkeys((str(int(value)), f"{int(value)}.0") if whole else (repr(value),)))
+    if not isinstance(value, str):
+        return ()
+    if value.lower() in ("true", "false"):
+        return (value.lower() == "true",)
+    if not _NUMBER.fullmatch(value):
+        return ()
+    return (float(value) if "." in value else int(value),)
+
+
 def is_counting(condition: Condition) -> bool:
     """Return whether mismatches are currently counted, and the condition can have mismatches."""
     return current_tally() is not None and bool(typed_leaves(condition))
@@ -57,11 +80,12 @@ def count_other_types(
     values_of: Callable[[Field], Sequence[Any]],
     answer: Callable[[int], bool | None],
     shown: Callable[[Comparison], Comparison] = lambda leaf: leaf,
+    label: Callable[[int], str] = str,
 ) -> None:
     """Count the items that a condition omits because of the types of their values.
 
     ``values_of`` returns the values of a field in all items. ``answer`` returns the result of the condition for the item at an
-    index. ``shown`` returns a comparison as it is written in the command.
+    index. ``shown`` returns a comparison as it is written in the command. ``label`` names the item at an index.
     """
     if current_tally() is None:
         return
@@ -74,6 +98,6 @@ def count_other_types(
         if not any(map(is_other, samples.values())):
             continue
         with uncounted():
-            count = sum(1 for index, value in enumerate(values) if is_other(value) and answer(index) is None)
-        if count:
-            count_mismatch(shown(leaf), count)
+            found = [index for index, value in enumerate(values) if is_other(value) and answer(index) is None]
+        if found:
+            count_mismatch(shown(leaf), len(found), (example_of(label(index), values[index]) for index in found))

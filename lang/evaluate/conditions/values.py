@@ -6,9 +6,11 @@ A command that stores the result fails.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any
 
 from attrs import define, field
@@ -43,12 +45,20 @@ class TooLarge(ConditionError):
         )
 
 
+MOST_EXAMPLES = 3
+"""Maximum number of examples for each comparison or value."""
+
+
 @define
 class Tally:
     """Counts of the rows that a computation could not use.
 
     ``mismatched`` maps the text of an operation, or of a comparison in a condition, to the number of rows in which it did not
-    support the types of its operands. ``reason`` is set when an operation gave null for operands that are not null ("division
+    support the types of its operands. ``examples`` has the first values with their items for some of these texts, and for the values of
+    ``mixed``: it maps the text of a value that orders or groups rows to the number of values of each type, if there are several types.
+    ``equal_texts`` maps the text of an equality to the number of rows that it leaves out and that it keeps because their value has
+    another type, as "1" in ``x = 1``.
+    ``reason`` is set when an operation gave null for operands that are not null ("division
     by zero"); the code that stores a value resets it for each row. ``look`` is called after every few hundred steps of work,
     and raises an exception to end the computation; if it is None, nothing ends the computation early. If ``stopped`` is true,
     the command was cancelled and the computation ends at the next check. In the tally of a part of a command, ``whole`` is the
@@ -56,6 +66,9 @@ class Tally:
     """
 
     mismatched: dict[str, int] = field(factory=dict)
+    mixed: dict[str, dict[str, int]] = field(factory=dict)
+    equal_texts: dict[str, dict[str, int]] = field(factory=dict)
+    examples: dict[str, list[str]] = field(factory=dict)
     reason: str = ""
     look: Callable[[], None] | None = None
     whole: "Tally | None" = None
@@ -84,9 +97,28 @@ class Tally:
         if whole._room < 0:
             raise TooLarge
 
-    def mismatch(self, text: str, count: int = 1) -> None:
-        """Add ``count`` rows to the mismatches of the operation or comparison ``text``."""
+    def mismatch(self, text: str, count: int = 1, examples: Iterable[str] = ()) -> None:
+        """Add ``count`` rows to the mismatches of the operation or comparison ``text``, and the first ``examples``."""
         self.mismatched[text] = self.mismatched.get(text, 0) + count
+        self.exemplify(text, examples)
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """The counts that are not empty, for the summary of a command."""
+        parts: dict[str, dict[str, Any]] = {
+            "mismatched": self.mismatched,
+            "equal_texts": self.equal_texts,
+            "mixed": self.mixed,
+            "examples": self.examples,
+        }
+        return {name: dict(part) for name, part in parts.items() if part}
+
+    def exemplify(self, text: str, examples: Iterable[str]) -> None:
+        """Add ``examples`` of the rows that are counted under ``text``, as far as there is room."""
+        known = self.examples.get(text, [])
+        for each in examples:
+            if len(known) < MOST_EXAMPLES and each not in known:
+                known = self.examples[text] = [*known, each]
 
 
 _LOOK = 200
@@ -113,6 +145,12 @@ def counted(look: Callable[[], None] | None = None) -> Iterator[Tally]:
         if outer is not None:
             for text, count in tally.mismatched.items():
                 outer.mismatch(text, count)
+            for text, kinds in tally.mixed.items():
+                outer.mixed[text] = dict(Counter(outer.mixed.get(text, {})) + Counter(kinds))
+            for text, counts in tally.equal_texts.items():
+                outer.equal_texts[text] = dict(Counter(outer.equal_texts.get(text, {})) + Counter(counts))
+            for text, examples in tally.examples.items():
+                outer.exemplify(text, examples)
 
 
 @contextmanager
@@ -219,8 +257,16 @@ def note_unreadable(value: Value, operands: Sequence[Any], *, lenient: bool) -> 
         count_mismatch(value)
 
 
-def count_mismatch(value: "Value | Comparison", count: int = 1) -> None:
-    """Count rows in which an operation or a comparison in a condition did not support the types of its operands."""
+def example_of(item: Any, value: Any) -> str:
+    """Return a description of a value and of its item for a message: ``b2 "2011"``."""
+    return f"{item} {short_json(value)}"
+
+
+def count_mismatch(value: "Value | Comparison", count: int = 1, examples: Iterable[str] = ()) -> None:
+    """Count rows in which an operation or a comparison in a condition did not support the types of its operands.
+
+    ``examples`` describes the first of these rows. No more examples are taken from it than there is room for.
+    """
     if (tally := current_tally()) is not None:
         from ...printer.gasl_printer import format_condition
 
@@ -228,7 +274,7 @@ def count_mismatch(value: "Value | Comparison", count: int = 1) -> None:
             text = format_condition(value)
         except ValueError:  # a parameter or a variable is not finite, so no program can be written with its value
             text = "a comparison with a number that is not finite"
-        tally.mismatch(text, count)
+        tally.mismatch(text, count, islice(examples, MOST_EXAMPLES))
 
 
 def _null_or(value: Any) -> Any:

@@ -2,9 +2,10 @@
 
 The lints are in the modules ``variables`` (also keys of the state), ``parameters``, ``arguments`` (kinds, settings and numbers),
 ``conditions``, ``constants``, ``calls`` (functions in values), ``value_types``, ``patterns``, ``graph`` (checks against the graph's
-schema) and ``bare_names`` (unquoted words). ``context`` provides the input of the lints, ``contents`` finds what variables hold,
-``shapes`` finds the types of values, and ``fields`` finds the fields in a command. To add a lint, write a function with the decorator
-``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
+schema), ``mixed_types`` (attributes of several types), ``bare_names`` (unquoted words) and ``unquoted_names`` (names without
+backticks). ``context`` provides the input of the lints, ``contents`` finds what variables hold, ``shapes`` finds the types of values,
+and ``fields`` finds the fields in a command. To add a lint, write a function with the decorator ``lint`` in one of the modules, and a
+rule in ``lang.catalogue.rules``.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,6 +24,7 @@ from . import (  # noqa: F401  # they register their lints
     conditions,
     constants,
     graph,
+    mixed_types,
     parameters,
     patterns,
     value_types,
@@ -30,6 +32,7 @@ from . import (  # noqa: F401  # they register their lints
 from .bare_names import resolved
 from .contents import Contents
 from .context import Context, lint, nests_within
+from .unquoted_names import with_backticks
 from .variables import complete_missing_names
 
 if TYPE_CHECKING:
@@ -118,7 +121,11 @@ def diagnose(context: Context) -> list[Diagnostic]:
     if not nests_within(program.items, _DEEPEST):
         deep = context.diagnostic("GASL023", f"commands are nested more than {_DEEPEST} levels deep", None)
         return sorted([*program.diagnostics, deep], key=sort_key)
-    found = list(lint.run(context))
+    return sorted(with_backticks(context, _diagnose(context), _diagnose), key=sort_key)
+
+
+def _diagnose(context: Context) -> list[Diagnostic]:
+    program, found = context.program, list(lint.run(context))
     parsed, found = complete_missing_names(context, program.diagnostics, found)
     parsed = resolved(context, parsed)
     return sorted_with(parsed, found, program.items, program.source.text, _PROGRAMS, context)

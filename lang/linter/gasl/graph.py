@@ -3,14 +3,15 @@
 A command with such a fault would run and find nothing; in a plan, that also wastes a model call.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from attrs import evolve, frozen
 
 from ...catalogue.schema import Attribute, Schema
 from ...diagnostic import Diagnostic, Edit, Severity
 from ...evaluate.conditions import identity
+from ...evaluate.conditions.other_types import other_forms
 from ...printer.gasl_printer import format_key, format_text
 from ...source import Span
 from ...trees.conditions import Comparison, Constant, Field, NullTest
@@ -27,7 +28,6 @@ _OFFERED = 8
 _EQUALITY = frozenset({"=", "IN"})
 _ORDER = frozenset({"<", "<=", ">", ">="})
 _TEXTUAL = frozenset({"STARTS_WITH", "ENDS_WITH", "MATCHES"})
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
 DEGREES = frozenset({"degree", "in_degree", "out_degree"})
 """Fields of nodes that are computed, not stored."""
 BUILT_IN: Mapping[str, frozenset[str]] = {
@@ -115,7 +115,7 @@ def is_known(place: Place, schema: Schema) -> bool:
     )
 
 
-def _tests(context: Context) -> Iterator[tuple[Leaf, Comparison, Place, Schema]]:
+def tests(context: Context) -> Iterator[tuple[Leaf, Comparison, Place, Schema]]:
     """Yield each comparison of a field with constants, with the meaning of the field.
 
     In the comparison, the field is on the left. If the field is on the right in the text, the sides are exchanged.
@@ -285,7 +285,7 @@ class _Values:
 
     @property
     def listed(self) -> str:
-        shown = (format_text(each[:40]) if isinstance(each, str) else str(each) for each in self.all[:_OFFERED])
+        shown = (_written(each[:40] if isinstance(each, str) else each) for each in self.all[:_OFFERED])
         more = f" and {len(self.all) - _OFFERED} more" if len(self.all) > _OFFERED else ""
         return ", ".join(shown) + more
 
@@ -295,7 +295,7 @@ def unknown_value(context: Context) -> Iterator[Diagnostic]:
     """Report values and labels that an attribute never has. Only attributes whose values are all known are checked."""
     known: dict[tuple[str, str], _Values | None] = {}
     told = 0
-    for _, test, place, schema in _tests(context):
+    for _, test, place, schema in tests(context):
         attribute = attribute_of(place, schema)
         if attribute is None and test.operator in _EQUALITY and is_id(place):
             found = list(_unknown_ids(context, test, schema, near=told < _MOST_IDS))
@@ -314,15 +314,24 @@ def unknown_value(context: Context) -> Iterator[Diagnostic]:
             is_there = value is None or identity(value) in values.identities
             if is_there or _never_meets(attribute, constant, test.operator):
                 continue
-            near = context.suggestion(value, values.texts) if isinstance(value, str) else None
-            shown = format_text(value[:60]) if isinstance(value, str) else str(value)
-            edits = [Edit(constant.span, format_text(near))] if near is not None else []
-            hints = [f"did you mean {format_text(near)}?"] if near is not None else _owners(value, place, schema)
+            near: object = next((form for form in other_forms(value) if identity(form) in values.identities), None)
+            if near is None and isinstance(value, str):
+                near = context.suggestion(value, values.texts)
+            shown = _written(value[:60] if isinstance(value, str) else value)
+            edits = [Edit(constant.span, _written(near))] if near is not None else []
+            hints = [f"did you mean {_written(near)}?"] if near is not None else _owners(value, place, schema)
             message = f"{attribute.name} is never {shown}"
             yield context.diagnostic(
                 "GASL071", message, constant.span, *hints, f"its values are {values.listed}", edits=edits
             )
     yield from unknown_labels(context)
+
+
+def _written(value: object) -> str:
+    """Return a scalar as it is written in a program."""
+    return (
+        format_text(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    )
 
 
 def is_id(place: Place) -> bool:
@@ -415,7 +424,7 @@ def _never_meets(attribute: Attribute, constant: Constant, operator: str) -> boo
 @lint("GASL072")
 def attribute_type(context: Context) -> Iterator[Diagnostic]:
     """Report comparisons of an attribute with a value of a type that the attribute never has."""
-    for leaf, test, place, schema in _tests(context):
+    for leaf, test, place, schema in tests(context):
         attribute = attribute_of(place, schema)
         if attribute is None:
             continue
@@ -430,9 +439,15 @@ def attribute_type(context: Context) -> Iterator[Diagnostic]:
                 message = f"{attribute.name} is always a {kinds}, which {test.operator} never matches"
             else:
                 message = f"{attribute.name} is always a {kinds}, never a {kind}"
-            edit = _other_type(context, attribute, constant, test.operator)
+            edit = _other_type(context, attribute, constant, test.operator, place, schema)
             severity: Severity = "error" if leaf.must and test.operator not in ("!=", "IN") else "warning"
             hint = f"write {edit.text}" if edit else "values of different types are unequal and have no order"
+            if (
+                edit is None
+                and test.operator in _EQUALITY
+                and (values := _all_values(attribute, place, schema)) is not None
+            ):
+                hint = f"its values are {values.listed}"
             if kinds == "string" and test.operator in _ORDER:
                 hint = "strings are ordered character by character, not as numbers"
             yield context.diagnostic(
@@ -440,21 +455,33 @@ def attribute_type(context: Context) -> Iterator[Diagnostic]:
             )
 
 
-def _other_type(context: Context, attribute: Attribute, constant: Constant, operator: str) -> Edit | None:
+def _other_type(
+    context: Context, attribute: Attribute, constant: Constant, operator: str, place: Place, schema: Schema
+) -> Edit | None:
     """Return the edit that turns ``"30"`` into 30, or 30 into ``"30"``.
 
-    The attribute's type must require it, and the meaning must stay the same.
+    The attribute's type must require it, and the meaning must stay the same. If the operator tests for equality, the attribute must have
+    the new value.
     """
     kinds = {KINDS[kind] for kind in attribute.types if kind in KINDS}
     value = constant.value
-    if operator in _TEXTUAL or operator == "CONTAINS":
+    if operator in _TEXTUAL or operator == "CONTAINS" or kind_of_value(value) not in ("text", "number", "boolean"):
         return None
-    if kinds == {"text"} and kind_of_value(value) in ("number", "boolean"):
-        if operator in _ORDER:  # strings have another order than numbers: "9" is above "10"
-            return None
-        return Edit(constant.span, format_text(context.text(constant.span)))
-    if isinstance(value, str) and kinds == {"boolean"} and value.lower() in ("true", "false"):
-        return Edit(constant.span, value.lower())
-    if isinstance(value, str) and kinds == {"number"} and _NUMBER.fullmatch(value):
-        return Edit(constant.span, value)
+    if kinds == {"text"} and operator in _ORDER:  # strings have another order than numbers: "9" is above "10"
+        return None
+    forms = other_forms(value) if isinstance(value, str) else (context.text(constant.span), *other_forms(value))
+    for form in dict.fromkeys(forms):
+        if kinds == {kind_of_value(form)} and (operator in _ORDER or _has_value(attribute, place, schema, form)):
+            return Edit(constant.span, context.text(constant.span)[1:-1] if kinds == {"number"} else _written(form))
     return None
+
+
+def _has_value(attribute: Attribute, place: Place, schema: Schema, value: str | float) -> bool:
+    """Return whether the attribute has a value; true if this is unknown."""
+    values = _all_values(attribute, place, schema)
+    if values is not None:
+        return identity(value) in values.identities
+    if schema.all_ids is None:
+        return True
+    whose: Literal["nodes", "edges"] = "edges" if place.whose == "edges" else "nodes"
+    return bool(schema.all_ids.matching(whose, Comparison(Field(place.path), "=", Constant(value)), 1))

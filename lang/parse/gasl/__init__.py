@@ -4,8 +4,8 @@ Modules: ``engine`` (Lark, the grammar and its cache), ``builder`` and ``nodes``
 statements, comments inside commands, text outside commands). ``recovery`` explains faulty text: ``diagnosis`` (statement by
 statement), ``attempt`` (an invalid statement, tests of candidate fixes, and ``Correction``, a table entry for one kind of
 fault), ``statements`` (first words, brackets, misplaced text), ``query_languages`` (commands of Cypher and SQL), ``clauses`` (the order of
-clauses, arithmetic, elements of patterns), ``foreign_syntax`` (conditions in the syntax of other languages), ``literals`` (values and
-names), ``keywords``, ``ambiguous`` (faults that often have no safe fix).
+clauses, arithmetic, elements of patterns), ``foreign_syntax`` (conditions in the syntax of other languages), ``literals`` (values),
+``names``, ``keywords``, ``ambiguous`` (faults that often have no safe fix).
 """
 
 from collections.abc import Iterable, Sequence

@@ -101,7 +101,7 @@ class ColumnStore:
             return NumberArray(array, self._kind == "int")
         texts = list(self._texts)
 
-        def order() -> Any:
+        def order(descending: bool) -> Any:
             import numpy as np
 
             ranks = np.full(len(texts) + 1, np.nan)

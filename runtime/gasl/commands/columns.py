@@ -11,7 +11,7 @@ from ....lang.diagnostic import nearest
 from ....lang.evaluate.conditions import Mismatch, Reader, compiled, counted, dotted, kept, value_function
 from ....lang.evaluate.conditions.other_types import is_counting, typed_leaves
 from ....lang.evaluate.conditions.value_generator import of_item
-from ....lang.evaluate.conditions.values import count_mismatch, uncounted
+from ....lang.evaluate.conditions.values import MOST_EXAMPLES, count_mismatch, example_of, uncounted
 from ....lang.linter.gasl.arguments import is_in
 from ....lang.linter.gasl.contents import Contents, fields_in
 from ....lang.linter.gasl.fields import scope_of_items
@@ -28,6 +28,7 @@ from ..relation import Relation
 from .bindings import Refused, Rows, listed
 from .column_store import PIECE, ColumnStore, new_bytes
 from .evidence import is_node_id
+from .mixed_values import Found, count_equalities
 
 if TYPE_CHECKING:
     from ....adapters.columns import Array, ColumnArray
@@ -241,42 +242,77 @@ def fields_of(node: Any) -> list[Field]:
 
 def selected(rows: Rows, condition: Condition, session: Session) -> Sequence[int]:
     """Return the positions of the items for which the condition is true. In the condition, a field that no item has is null."""
+
+    def search(test: Condition) -> Found:
+        with uncounted():
+            return found_items(rows, _selected(rows, test, session), session)
+
+    count_equalities(condition, lambda field: _may_be_mixed(rows, field), search)
+    return _selected(rows, condition, session)
+
+
+def found_items(rows: Rows, at: Sequence[int], session: Session) -> Found:
+    """Return the items at the positions ``at``."""
+
+    def values(field: Field) -> Sequence[Any]:
+        with uncounted():
+            some = Rows(rows.name, rows.value, rows.taken(at))
+            return column(some, field, session, lenient=True, of_graph=True).values
+
+    return Found(len(at), lambda index: item_name(rows, at[index]), values)
+
+
+def _may_be_mixed(rows: Rows, field: Field) -> bool:
+    """Return whether the values of a field may have several types."""
+    from ....adapters.columns import NumberArray
+
+    array = rows.relation.array(field.path) if rows.relation is not None else None
+    if array is None:
+        return True
+    return not isinstance(array, NumberArray) and len(set(map(type, array.values))) > 1
+
+
+def _selected(rows: Rows, condition: Condition, session: Session) -> Sequence[int]:
     if (relation := rows.relation) is not None:
         mask = relation.mask(condition)
         if mask is not None:
-            _count_in_columns(relation, condition)
+            _count_in_columns(relation, condition, rows)
             return mask.nonzero()[0]  # type: ignore[no-any-return]
         columns = columns_of(rows, fields_of(condition))
         if columns is not None:
-            return _chosen(condition, columns)
+            return _chosen(condition, columns, rows)
     computed = [at for at in fields_of(condition) if _may_be_computed(rows, at)]
-    return _chosen(condition, item_table(rows, item_readers(rows, computed, session)))
+    return _chosen(condition, item_table(rows, item_readers(rows, computed, session)), rows)
 
 
-def _chosen(condition: Condition, table: FieldTable) -> Sequence[int]:
+def _chosen(condition: Condition, table: FieldTable, rows: Rows) -> Sequence[int]:
     """Return the indices of the rows for which the condition is true. Count the rows excluded because of value types."""
     predicate = compiled(condition, table.readers, arity=table.arity)
     holds, leaves = predicate.holds, typed_leaves(condition) if is_counting(condition) else []
     left_out = [0] * len(leaves)
+    examples: list[list[str]] = [[] for _ in leaves]
     tests = [(place, table.readers(at).read, is_other) for place, (_, at, is_other) in enumerate(leaves)]
     chosen = array("i")
     first = 0
     for some in table.blocks():
         block = some if isinstance(some, list) else list(some)
         chosen.extend([index for index, row in enumerate(block, first) if holds(*row)])
-        first += len(block)
         for place, read_row, is_other in tests:
-            others = [row for row in block if is_other(read_row(*row))]
+            others = [(index, row) for index, row in enumerate(block, first) if is_other(read_row(*row))]
             if others:
                 with uncounted():
-                    left_out[place] += sum(1 for row in others if predicate(*row) is None)
-    for (leaf, *_), count in zip(leaves, left_out, strict=True):
+                    found = [(index, row) for index, row in others if predicate(*row) is None]
+                left_out[place] += len(found)
+                room = MOST_EXAMPLES - len(examples[place])
+                examples[place] += (example_of(item_name(rows, index), read_row(*row)) for index, row in found[:room])
+        first += len(block)
+    for (leaf, *_), count, some_values in zip(leaves, left_out, examples, strict=True):
         if count:
-            count_mismatch(leaf, count)
+            count_mismatch(leaf, count, some_values)
     return chosen.tolist() if first <= column_cells.LARGE else positions_of(chosen)  # type: ignore[return-value]  # an array
 
 
-def _count_in_columns(relation: Relation, condition: Condition) -> None:
+def _count_in_columns(relation: Relation, condition: Condition, rows: Rows) -> None:
     """Count the rows of found items that a condition excludes because of the types of their values."""
     if not is_counting(condition):
         return
@@ -293,9 +329,9 @@ def _count_in_columns(relation: Relation, condition: Condition) -> None:
             true, false, leaf_true, leaf_false, null = masks
             values = relation.values(at.path) or ()
             unknown = (~(true | false | leaf_true | leaf_false | null)).nonzero()[0].tolist()
-            count = sum(1 for index in unknown if is_other(values[index]))
-            if count:
-                count_mismatch(leaf, count)
+            found = [index for index in unknown if is_other(values[index])]
+            if found:
+                count_mismatch(leaf, len(found), (example_of(item_name(rows, index), values[index]) for index in found))
 
 
 def _may_be_computed(rows: Rows, at: Field) -> bool:
@@ -308,6 +344,16 @@ def _may_be_computed(rows: Rows, at: Field) -> bool:
 def _mismatched(rows: Rows, index: int, value: ValueNode, mismatch: Mismatch) -> Refused:
     message = f"{format_condition(value)} of {item_label(rows, index)}: {mismatch.message}"
     return Refused("schema_mismatch", message, mismatch.hint)
+
+
+def item_name(rows: Rows, index: int) -> str:
+    """Return a short name for an item: its id, the ids of its ends, or its position."""
+    item = rows.held[index]
+    named = item if isinstance(item, dict) else {}
+    ends = [named.get(name) for name in ("source", "target")]
+    if isinstance(named.get("id"), str | int):
+        return str(named["id"])
+    return f"{ends[0]} → {ends[1]}" if all(isinstance(end, str | int) for end in ends) else f"item {index + 1}"
 
 
 def item_label(rows: Rows, index: int) -> str:

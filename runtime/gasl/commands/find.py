@@ -8,13 +8,17 @@ from typing import Any, Literal
 import attrs
 
 from ....adapters.graph import Caps, GraphResult, NodeId, Stoppable
-from ....lang.trees.conditions import Condition
+from ....lang.evaluate.conditions.values import current_tally, uncounted
+from ....lang.linter.gasl.fields import Scope
+from ....lang.trees.conditions import Condition, Field
 from ....lang.trees.gasl import Connect, Find, Name, Subgraph, Walk
 from ..records import ExecutionResult, Session, Value
 from ..relation import FoundRows
 from .bindings import Rows, bound, bound_command, fixed, node_ids, refusing, rows_of, threaded
 from .caps import caps_message
+from .columns import fields_of, found_items
 from .evidence import graph_evidence, picked
+from .mixed_values import Found, count_equalities, count_kinds, is_mixed
 from .row_commands import first_of_groups
 from .suggestions import known_of_graph, near
 
@@ -34,6 +38,7 @@ async def run_find(command: Find, session: Session) -> ExecutionResult:
     answer = await searched(
         lambda caps: search(where, order=command.order, limit=most, caps=caps), rows_caps, columns=True
     )
+    await _count_types(command, session, rows_caps)
     answer = attrs.evolve(answer, caps_hit=tuple(_OF_ROWS.get(cap, cap) for cap in answer.caps_hit))
     result = of_graph(answer, session, caps, graph_items=command.kind)
     if command.per and result.value is not None and limit is not None:
@@ -49,6 +54,30 @@ async def run_find(command: Find, session: Session) -> ExecutionResult:
         return attrs.evolve(result, message=f"the graph has no {command.kind}")
     hint = await near_in_graph([where], command.kind, session)
     return attrs.evolve(result, message=f"no {command.kind[:-1]} satisfies the condition", hint=hint)
+
+
+async def _count_types(command: Find, session: Session, caps: Caps) -> None:
+    """Count the nodes or edges that an equality or an order separates, because of the types of their values."""
+    scope, schema, tally = Scope(command.kind), session.graph.schema, current_tally()
+    if tally is None or not any(is_mixed(field, scope, schema) for field in fields_of(command)):
+        return
+    search = session.graph.nodes if command.kind == "nodes" else session.graph.edges
+
+    def found(where: Condition | None) -> Found:
+        with uncounted():
+            items = list(search(where, caps=caps).items)
+        rows = Rows("the graph", Value(items, graph_items=command.kind), items)
+        return found_items(rows, range(len(items)), session)
+
+    def count() -> None:
+        count_equalities(command.where, lambda field: is_mixed(field, scope, schema), found)
+        fields = [each.value for each in command.order if isinstance(each.value, Field)]
+        if fields := [field for field in fields if is_mixed(field, scope, schema)]:
+            items = found(command.where)
+            for field in fields:
+                count_kinds(tally, field, items.values(field), items.name)
+
+    await threaded(count)
 
 
 _CHECKED = 20

@@ -7,8 +7,8 @@ from typing import Any
 
 from attrs import evolve
 
-from ....lang.evaluate.conditions import sort_key
-from ....lang.evaluate.conditions.values import hold
+from ....lang.evaluate.conditions import order_key
+from ....lang.evaluate.conditions.values import current_tally, hold
 from ....lang.printer.gasl_printer import format_condition
 from ....lang.trees.conditions import Field
 from ....lang.trees.conditions import Value as ValueNode
@@ -18,8 +18,19 @@ from ..records import ExecutionResult, Session
 from ..relation import ColumnRows, Relation, UnnestedRows
 from .bindings import Rows, bound_command, fixed, in_thread, rows_of
 from .caps import clock, cut_short
-from .columns import Column, array_column, column, column_blocks, fields_of, null_counts, positions_of, selected
+from .columns import (
+    Column,
+    array_column,
+    column,
+    column_blocks,
+    fields_of,
+    item_name,
+    null_counts,
+    positions_of,
+    selected,
+)
 from .evidence import computed_piece, grouped, narrowed, picked, with_shared
+from .mixed_values import count_kinds
 from .suggestions import known_of_items, near
 
 
@@ -198,20 +209,25 @@ def ranked(
         from ....adapters.columns import ascending
 
         known = [(each, found) for each, found in zip(by, arrays, strict=True) if found is not None]
-        keys = [(found.array.ranks(), each.descending) for each, found in known if found.array is not None]
+        keys = [
+            (found.array.ranks(each.descending), each.descending) for each, found in known if found.array is not None
+        ]
         nulls = null_counts((format_condition(each.value), found) for each, found in known)
         del arrays, known
         return ascending(_popped(keys), most), nulls  # type: ignore[return-value]  # an array of positions
     if len(rows) > LARGE:
         return _ranked_in_arrays(rows, by, session, most)
     order = list(range(len(rows)))
+    tally = current_tally()
     columns: list[tuple[str, Column]] = []
     for each in reversed(by):  # sorting is stable, so sort by the last value first
         made = column(rows, each.value, session, lenient=True)
         columns.append((format_condition(each.value), made))
         values = made.values
+        if tally is not None and isinstance(each.value, Field):
+            count_kinds(tally, each.value, values, lambda index: item_name(rows, index))
         there = [index for index in order if values[index] is not None]
-        there.sort(key=lambda index: sort_key(values[index]), reverse=each.descending)
+        there.sort(key=lambda index: order_key(values[index], each.descending), reverse=each.descending)
         order = there + [index for index in order if values[index] is None]
     return order, null_counts(reversed(columns))
 
@@ -229,14 +245,17 @@ def _ranked_in_arrays(
         made = column(rows, each.value, session, lenient=True)
         columns.append((format_condition(each.value), Column(nulls=made.nulls)))
         if made.array is not None:
-            keys.append((made.array.ranks(), each.descending))
+            keys.append((made.array.ranks(each.descending), each.descending))
             continue
+        if (tally := current_tally()) is not None and isinstance(each.value, Field):
+            count_kinds(tally, each.value, made.values, lambda index: item_name(rows, index))
         known: dict[Any, int] = {}
         codes = np.empty(len(rows), np.int32)
         for at in blocks_of(len(rows)):
             before = len(known)
             codes[at] = [
-                -1 if value is None else known.setdefault(sort_key(value), len(known)) for value in made.values[at]
+                -1 if value is None else known.setdefault(order_key(value, each.descending), len(known))
+                for value in made.values[at]
             ]
             hold(_KEY * (len(known) - before))
         places = np.empty(len(known) + 1)

@@ -201,8 +201,8 @@ def run_program(source: Source, language: Literal["gasl", "plan"], options: "Run
             noun = "plan" if language == "plan" else "program"
             raise Misused(f"{flag} applies only to prompt scripts (.lwt); {source.name} is a {noun}", hint)
     read = read_program(source, language)
-    if read.failed:  # report errors before the graph is loaded, which may take a while
-        return _refuse(check_program(source, language), options)
+    if read.failed:
+        return _refuse(_check_unreadable(source, language, options.workspace), options)
     parameters = _parameters(read.program, options.parameters)
     events, calls = Events(), Calls()
     events.subscribe(calls)
@@ -242,6 +242,18 @@ def run_program(source: Source, language: Literal["gasl", "plan"], options: "Run
         return _exit_code(records, planned)
     finally:
         workspace.state.close()
+
+
+def _check_unreadable(source: Source, language: Literal["gasl", "plan"], workspace: WorkspaceOptions) -> Checked:
+    """Check a text that can't be read. The graph's names explain some faults; a graph that can't be loaded is not used."""
+    from ....adapters.graph import AdapterError
+    from ...api.states import surroundings
+
+    try:
+        known = surroundings(workspace.graph, None, workspace.raw, lambda warning: None)
+    except (AdapterError, Misused):
+        known = None
+    return check_program(source, language, known)
 
 
 def _refuse(checked: Checked, options: "RunOptions") -> int:
@@ -286,7 +298,7 @@ def run_commands(
     source = Source("\n".join(_usable(commands, bare)), "<command>")
     read = read_program(source)
     if read.failed:
-        show([read], sys.stderr)
+        show([_check_unreadable(source, "gasl", options).without_remarks], sys.stderr)
         return Exit.ERRORS
     if not read.program.statements:
         raise Misused("the text contains comments but no commands", "a line that begins with # is a comment")

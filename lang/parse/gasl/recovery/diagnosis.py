@@ -24,7 +24,8 @@ from .attempt import Explainer, InvalidStatement, insert, swap
 from .clauses import CLAUSES
 from .foreign_syntax import COMPARING, FOREIGN, RANGES
 from .keywords import FIRST, LEFT_OUT, WORDS, expectation, misspelt
-from .literals import KEYWORDS, NAMES, VALUES
+from .literals import VALUES, VARIABLES
+from .names import KEYWORDS, NAMES, with_name
 from .query_languages import QUERY_LANGUAGES
 from .statements import HEADS, MISPLACED, OTHER_WORDS, SHAPE
 
@@ -39,7 +40,7 @@ LONGEST = 20_000
 """Maximum length of a statement that is repaired, in characters, because every attempt parses the statement again."""
 
 _EXPLAINERS: tuple[Explainer, ...] = (
-    *QUERY_LANGUAGES, *CLAUSES, *DOUBTS, *FIRST, *HEADS, *MISPLACED, *RANGES, *FOREIGN, *KEYWORDS, *LEFT_OUT, *NAMES, *VALUES,
+    *QUERY_LANGUAGES, *CLAUSES, *DOUBTS, *FIRST, *HEADS, *MISPLACED, *RANGES, *FOREIGN, *KEYWORDS, *LEFT_OUT, *VARIABLES, *NAMES, *VALUES,
     *WORDS, *SHAPE,
 )  # fmt: skip
 """All explainers, in the order of their calls. An explainer comes before explainers that would misread its fault."""
@@ -119,9 +120,11 @@ def _explain(statement: InvalidStatement, mending: bool) -> Fault:
     if known:
         edits = known.edits if mending and known.edits and statement.furthered_by(known.edits) else ()
         return known.as_fault(edits)
-    if mending and (earlier := _first((*QUERY_LANGUAGES, *CLAUSES), statement) or _explained_earlier(statement)):
-        return earlier
-    return (_first(_EXPLAINERS, statement) if mending else None) or _generic(statement)
+    if not mending:
+        return _generic(statement)
+    earlier = _first((*QUERY_LANGUAGES, *CLAUSES), statement) or _explained_earlier(statement)
+    found = earlier or _first(_EXPLAINERS, statement) or _generic(statement)
+    return with_name(statement, found)
 
 
 _BEFORE_TEST = frozenset({"WHERE", "VIA", "IF", "ASSERT", "AND", "OR", "NOT", "(", "ANY", "ALL", "NONE"})

@@ -1,4 +1,4 @@
-"""Faulty values and names: unclosed or wrong quotes, unquoted text, misplaced numbers, malformed names and variables."""
+"""Faulty values: unclosed or wrong quotes, unquoted text, misplaced numbers, malformed variables."""
 
 import re
 
@@ -6,7 +6,7 @@ from ....diagnostic import Edit
 from ....source import Span
 from ...repairs import Fault, shortened
 from .ambiguous import is_date, why_no_text
-from .attempt import Edits, Explainer, InvalidStatement, Piece, insert, swap
+from .attempt import Edits, Explainer, InvalidStatement, insert, swap
 
 _DOUBLE = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\uff02"
 _SINGLE = "\u2018\u2019\u201a\u201b\u2032\uff07\u0060\u00b4"
@@ -296,16 +296,13 @@ VALUES: tuple[Explainer, ...] = (
 )  # fmt: skip
 
 
-# Names and variables in other notations: ``$x``, ``{{x}}``, quotes or dots in place of a plain name.
+# Variables in other notations: ``$x``, ``{{x}}``.
 
 _LOOKS = re.compile(
     r"\$\{[ \t]*(?P<a>[\w.\[\]]+)[ \t]*\}|\$\{[ \t]*(?P<b>[\w.]+)|\$[ \t]*\{[ \t]*(?P<c>[\w.\[\]]+)[ \t]*\}"
     r"|\$\([ \t]*(?P<d>[\w.]+)[ \t]*\)|\$(?P<e>[\w.]+)|\{\{[ \t]*(?P<f>[\w.\[\]]+)[ \t]*\}\}"
     r"|\{\([ \t]*(?P<g>[\w.]+)[ \t]*\)\}|\{[ \t]*(?P<h>[\w.\[\]]+)[ \t]*\}|<(?P<i>[A-Za-z_]\w*)>|@(?P<j>[\w.]+)"
 )
-_KEYWORD_FIELDS = frozenset({"NOT", "LEN", "ANY", "ALL", "NONE", "INCREASING", "DISTINCT"})
-_AFTER_FIELDS = frozenset({"AS", "WHERE", "ORDER", "LIMIT", "PER", "SAMPLE", "AND", "OR", "BY", "COMPUTE"})
-"""Words that the parser reads as the operand of ``LEN`` if a field named ``len`` precedes them."""
 
 
 def _variable(s: InvalidStatement) -> Fault | None:
@@ -356,119 +353,4 @@ def _bare_variable(s: InvalidStatement) -> Fault | None:
     return s.fault("GASL028", message, span, hint, edits)
 
 
-_PLAIN_NAME = (
-    "a plain name has only letters, digits and _, and does not begin with a digit; put other names in backticks"
-)
-
-
-def _name(s: InvalidStatement) -> Fault | None:
-    """Explain an invalid name: in quotes, or with dots, hyphens, spaces or letters beyond ASCII."""
-    if not s.expected & {"IDENTIFIER", "PATH"}:
-        return _name_goes_on(s)
-    piece = s.piece()
-    if piece.kind == "end":
-        return None
-    span = piece.span
-    whole = re.compile(r"[^\s,()=<>!\[\]]+").match(s.text, span.start)
-    text = whole[0] if whole else piece.text
-    if s.failure.after in ("FROM", "_TO") and piece.kind in ("string", "number"):
-        message = "the ends of a path must be variables, or conditions in ( )"
-        return s.fault("GASL033", message, span, f"write (id = {piece})")
-    following = [s.piece(offset).upper for offset in (1, 2, 3)]
-    tested = following[1] if following[0] == "IN" else following[2] if following[:2] == ["NOT", "IN"] else "("
-    if piece.kind == "string" and "PATH" in s.expected and tested not in ("(", "["):
-        return s.fault("GASL033", "a comparison must begin with a field", span, "write field CONTAINS value")
-    if piece.kind == "string":
-        inner = piece.text[1:-1]
-        right = inner if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", inner, re.ASCII) else f"`{inner}`"
-        return s.fix("GASL033", "a name cannot have quotes", span, f"write {right}", [Edit(span, right)])
-    if not whole or text[0] in "$\"'{" or not re.search(r"\w", text):
-        return None
-    if piece.kind == "number" and piece.text == text and "PATH" in s.expected:
-        message = f"a comparison must begin with a field or a variable, not with {shortened(text)}"
-        # For example ``1 = 1``, as in SQL.
-        is_equal = s.piece(1).text in ("=", "==") and piece.text == s.piece(2).text
-        hint = (
-            "remove a condition that is always true" if is_equal else f"put a field of this name in backticks: `{text}`"
-        )
-        return s.fault("GASL033", message, span, hint)
-    span = Span(span.start, span.start + len(text))
-    plain = _plain_name(text)
-    plain = f"_{plain}" if plain[:1].isdigit() else plain
-    edits = [[Edit(span, f"`{text}`")]]
-    if text.isascii() and plain and "PATH" not in s.expected:
-        edits.insert(0, [Edit(span, plain)])
-    return s.fix("GASL033", f"{shortened(text)} is not a plain name", span, _PLAIN_NAME, *edits)
-
-
-def _plain_name(text: str) -> str:
-    """Return ``text`` with ``_`` in place of characters that are not allowed in names."""
-    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
-
-
-def _name_goes_on(s: InvalidStatement) -> Fault | None:
-    """Explain ``AS my-authors``, ``AS network.authors``, ``AS top authors``."""
-    if s.failure.after not in ("IDENTIFIER", "PATH") or s.at < s.failure.behind:
-        return None
-    name = re.compile(r"[\w.`]+\Z").search(s.text[: s.failure.behind])
-    if not name:
-        return None
-    start, hint = name.start(), "a name is one word of letters, digits and _"
-    touching = re.compile(r"[^\s,()=<>!\[\]]+").match(s.text, s.at) if s.at == s.failure.behind else None
-    if touching and not s.text[s.at :].startswith(";"):
-        text = s.text[start : touching.end()].rstrip(".;")
-        span = Span(start, start + len(text))
-        edits = [[Edit(span, f"`{text}`")]]
-        if text.isascii() and s.failure.after == "IDENTIFIER":
-            edits.insert(0, [Edit(span, _plain_name(text))])
-            if "." in text and re.fullmatch(r"[\w.]+", text):
-                hint = "the name of a variable cannot contain a dot; keys of the state can, and are set with UPDATE"
-        return s.fix("GASL033", f"{shortened(text)} is not a plain name", span, hint, *edits)
-    words = re.compile(r"[A-Za-z_]\w*(?:[ \t]+[A-Za-z_]\w*){1,4}", re.ASCII).match(s.text, start)
-    piece = s.piece()
-    if not words or piece.kind != "word" or words.end() <= s.at or s.piece(1).upper not in ("", "AS", "WITH"):
-        return None
-    span = Span(start, piece.span.end)
-    text = s.text[start : span.end]
-    if any(len(part) == 1 or part.isupper() for part in text.split()) or s.command in ("RESET", "REQUIRE"):
-        return (
-            None  # `ON id`, `AND b`: a connecting word is not part of a name; `a b` is more likely two names than one
-        )
-    before = next((one.upper for one in reversed(s.pieces) if one.span.end <= start), "")
-    if before in ("BY", ","):
-        hint = "BY takes one field; put a name with spaces in backticks"
-        return s.fault("GASL033", f"{shortened(text)} is more than one field", span, hint)
-    edits_joined = [Edit(span, re.sub(r"[ \t]+", "_", text))]
-    return s.fix("GASL033", f"{shortened(text)} is more than one word", span, hint, edits_joined)
-
-
-def _keyword_field(s: InvalidStatement) -> Fault | None:
-    """Explain ``WHERE len > 3``. The field has the same name as a keyword, so it needs backticks."""
-    before, piece = s.piece(-1), s.piece()
-    if before.upper not in _KEYWORD_FIELDS or s.failure.after not in _KEYWORD_FIELDS or piece.kind == "end":
-        return None
-    if piece.text == "(" or (piece.kind == "word" and piece.upper not in ("IN", "IS", "CONTAINS", "MATCHES")):
-        return None
-    if before.text == "LEN":  # more likely the operator without its operand than a field of this name
-        hint = f"write LEN name {piece} ..., or `LEN` for a field of this name"
-        return s.fault("GASL010", "LEN must be followed by a value", before.span, hint)
-    return _in_backticks(s, before, "field")
-
-
-def _keyword_before_keyword(s: InvalidStatement) -> Fault | None:
-    """Explain ``ORDER BY len AS x``, ``SELECT distinct WHERE ...``. The name is read as a keyword, and the keyword after it as a name."""
-    earlier, before = s.piece(-2), s.piece(-1)
-    if earlier.upper == "LEN" and before.upper in _AFTER_FIELDS:
-        return _in_backticks(s, earlier, "field")
-    if earlier.upper == "DISTINCT" and s.piece(-3).upper == "SELECT" and before.upper in ("FIELDS", "WHERE", "SAMPLE"):
-        return _in_backticks(s, earlier, "variable")
-    return None
-
-
-def _in_backticks(s: InvalidStatement, word: Piece, kind: str) -> Fault | None:
-    hint = f"write `{word}` for a {kind} of this name"
-    return s.fix("GASL033", f"{word} is a keyword", word.span, hint, [Edit(word.span, f"`{word}`")])
-
-
-KEYWORDS: tuple[Explainer, ...] = (_keyword_before_keyword,)
-NAMES: tuple[Explainer, ...] = (_variable, _bare_variable, _keyword_field, _name)
+VARIABLES: tuple[Explainer, ...] = (_variable, _bare_variable)

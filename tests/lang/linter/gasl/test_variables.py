@@ -3,6 +3,7 @@
 import attrs
 import pytest
 from knotwork.lang.diagnostic import apply_edits, nearest
+from knotwork.lang.evaluate.conditions import matches
 from knotwork.lang.linter.gasl import check
 from knotwork.lang.parse.gasl import parse_gasl
 from support.gasl_schema import PEOPLE
@@ -13,6 +14,9 @@ class Ids(set):
 
     def nearest(self, node_id):
         return nearest(node_id, [each for each in self if isinstance(each, str)])
+
+    def matching(self, whose, condition, most):
+        return [{"id": each} for each in self if matches(condition, {"id": each})][:most]
 
 
 SCHEMA = attrs.evolve(PEOPLE, all_ids=Ids({"SCROOGE", "TINY TIM", 7}), id_types={"text": 59, "integer": 1})
