@@ -55,7 +55,7 @@ class NumberArray:
 class CodeArray:
     """Strings and booleans, stored as codes: code 0 means null, any other code means ``values[code - 1]``.
 
-    The values are distinct. ``order`` returns the sort rank of each code's value; NaN for null.
+    The values are distinct; no two texts are canonically equivalent. ``order`` returns the sort rank of each code's value; NaN for null.
     """
 
     codes: Array
