@@ -295,8 +295,10 @@ def _boxed(text: str) -> str | Unfit | None:
 
 def _label(value: Any, labels: Sequence[str], strict: bool) -> Fit | Unfit:
     if isinstance(value, str):
+        if value in labels:
+            return Fit(value)
         if (same := _same_label(value, labels)) is not None:
-            return Fit(same)
+            return Fit(same, "coerced", value)
         return Unfit(_none_of(value, labels)) if strict else choice_of(value, labels)
     if strict or not (isinstance(value, bool) or _is_number(value)):
         return Unfit(f"it is {kind_of(value)}, not one of {_label_list(labels)}")
@@ -306,11 +308,9 @@ def _label(value: Any, labels: Sequence[str], strict: bool) -> Fit | Unfit:
 
 
 def _same_label(text: str, labels: Sequence[str]) -> str | None:
-    """Return the label that is equal to ``text``, perhaps in another Unicode form; None if no label is."""
-    if text in labels:
-        return text
+    """Return the label that is equal to ``text``, which may be written in another Unicode form; None if no label is."""
     wanted = canonical(text)
-    return next((label for label in labels if canonical(label) == wanted), None)
+    return text if text in labels else next((label for label in labels if canonical(label) == wanted), None)
 
 
 def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
@@ -318,8 +318,8 @@ def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
 
     The first word or line counts only if no other label follows.
     """
-    if (same := _same_label(text, labels)) is not None:
-        return Fit(same)
+    if text in labels:
+        return Fit(text)
     stripped = text.strip(BLANK)
     if (same := _same_label(stripped, labels)) is not None:
         return Fit(same, "coerced", text)

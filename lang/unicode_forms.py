@@ -27,6 +27,15 @@ def caseless(text: str) -> str:
     return text.lower() if text.isascii() else canonical(canonical(text).casefold())
 
 
+_OTHERWISE_WRITTEN = frozenset(";K`")
+"""The ASCII characters that have an equivalent character, such as the Kelvin sign."""
+
+
+def has_other_forms(text: str) -> bool:
+    """Return whether a text that is written in another way may be canonically equivalent to ``text``."""
+    return not (text.isascii() and _OTHERWISE_WRITTEN.isdisjoint(text))
+
+
 def has_equivalents(texts: Collection[str]) -> bool:
     """Return whether two of ``texts``, which are distinct, are canonically equivalent."""
     return not all(map(str.isascii, texts)) and len(set(map(canonical, texts))) < len(texts)
