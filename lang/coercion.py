@@ -183,7 +183,8 @@ def _exactly(text: str, kind: Type) -> Fit | Unfit:
     """Return the value of ``text`` if the text has exactly the form that type ``kind`` requires."""
     bare = text.strip()
     if not isinstance(kind, str):
-        return Fit(bare) if bare in kind else Unfit(_none_of(bare, kind))
+        same = _same_label(bare, kind)
+        return Fit(same) if same is not None else Unfit(_none_of(bare, kind))
     pattern = _EXACT.get(kind)
     if pattern is not None:
         fits = pattern.fullmatch(bare) is not None
@@ -295,10 +296,8 @@ def _boxed(text: str) -> str | Unfit | None:
 
 def _label(value: Any, labels: Sequence[str], strict: bool) -> Fit | Unfit:
     if isinstance(value, str):
-        if value in labels:
-            return Fit(value)
-        if (same := _same_label(value, labels)) is not None:
-            return Fit(same, "coerced", value)
+        if (same := _same_label(value, labels)) is not None and (strict or same == value):
+            return Fit(same)
         return Unfit(_none_of(value, labels)) if strict else choice_of(value, labels)
     if strict or not (isinstance(value, bool) or _is_number(value)):
         return Unfit(f"it is {kind_of(value)}, not one of {_label_list(labels)}")
