@@ -55,8 +55,8 @@ class NumberArray:
 class CodeArray:
     """Strings and booleans, stored as codes: code 0 means null, any other code means ``values[code - 1]``.
 
-    The values are distinct. ``order`` returns the sort rank of each code's value in a descending order, if its argument is true,
-    or in an ascending order; NaN for null.
+    The values are distinct; no two texts are canonically equivalent. ``order`` returns the sort rank of each code's value in a descending
+    order, if its argument is true, or in an ascending order; NaN for null.
     """
 
     codes: Array

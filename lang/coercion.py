@@ -29,6 +29,7 @@ from .answers import (
     without_thinking,
 )
 from .literals import MAX_DIGITS, Reading, Unreadable, is_json, kind_of, read, short
+from .unicode_forms import canonical, caseless
 
 Type: TypeAlias = str | Sequence[str]
 """A type's name (text, json, list, int, float, bool), or the labels of a choice as a tuple or list."""
@@ -182,7 +183,8 @@ def _exactly(text: str, kind: Type) -> Fit | Unfit:
     """Return the value of ``text`` if the text has exactly the form that type ``kind`` requires."""
     bare = text.strip()
     if not isinstance(kind, str):
-        return Fit(bare) if bare in kind else Unfit(_none_of(bare, kind))
+        same = _same_label(bare, kind)
+        return Fit(same) if same is not None else Unfit(_none_of(bare, kind))
     pattern = _EXACT.get(kind)
     if pattern is not None:
         fits = pattern.fullmatch(bare) is not None
@@ -294,14 +296,20 @@ def _boxed(text: str) -> str | Unfit | None:
 
 def _label(value: Any, labels: Sequence[str], strict: bool) -> Fit | Unfit:
     if isinstance(value, str):
-        if value in labels:
-            return Fit(value)
+        if (same := _same_label(value, labels)) is not None and (strict or same == value):
+            return Fit(same)
         return Unfit(_none_of(value, labels)) if strict else choice_of(value, labels)
     if strict or not (isinstance(value, bool) or _is_number(value)):
         return Unfit(f"it is {kind_of(value)}, not one of {_label_list(labels)}")
     written = json.dumps(value)
     found = choice_of(written, labels)
     return evolve(found, how="coerced", coerced=written) if isinstance(found, Fit) else found
+
+
+def _same_label(text: str, labels: Sequence[str]) -> str | None:
+    """Return the label that is equal to ``text``, which may be written in another Unicode form; None if no label is."""
+    wanted = canonical(text)
+    return text if text in labels else next((label for label in labels if canonical(label) == wanted), None)
 
 
 def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
@@ -312,8 +320,8 @@ def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
     if text in labels:
         return Fit(text)
     stripped = text.strip(BLANK)
-    if stripped in labels:
-        return Fit(stripped, "coerced", text)
+    if (same := _same_label(stripped, labels)) is not None:
+        return Fit(same, "coerced", text)
     if len(text) > MAX_ANSWER:
         return Unfit(f"it has {len(text):,} characters; the maximum is {MAX_ANSWER:,}")
     boxed = _boxed(stripped)
@@ -337,7 +345,7 @@ def _label_list(labels: Sequence[str]) -> str:
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return " ".join(caseless(text).split())
 
 
 @frozen(eq=False)
@@ -365,7 +373,7 @@ class _Known:
 
         Return ``Unfit`` if the rest names another label or retracts the answer.
         """
-        text = unicodedata.normalize("NFC", text)
+        text = canonical(text)
         inner = inner_text(text)
         text = text if inner is None else inner
         begins = self.first.match(text)

@@ -13,6 +13,7 @@ from attrs import frozen
 from ...lang.evaluate.conditions import order_key
 from ...lang.evaluate.conditions.values import check
 from ...lang.trees.conditions import Condition
+from ...lang.unicode_forms import has_equivalents
 from ..columns import Array, CodeArray, ColumnArray, GroupedItems, GroupQuery, NumberArray
 from ..graph import Item
 from ..graph_networkx.rows import item_value
@@ -296,8 +297,10 @@ def array_of(values: list[Any]) -> ColumnArray | None:
     return None
 
 
-def code_array(codes: Any, distinct: Sequence[Any]) -> CodeArray:
-    """Return strings or booleans as an array; code 0 means null."""
+def code_array(codes: Any, distinct: Sequence[Any]) -> CodeArray | None:
+    """Return strings or booleans as an array; code 0 means null. Return None if two strings are canonically equivalent."""
+    if has_equivalents([value for value in distinct if isinstance(value, str)]):
+        return None
     return CodeArray(codes, distinct, lambda descending: _ranks(distinct, descending))
 
 

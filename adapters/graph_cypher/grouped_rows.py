@@ -47,11 +47,20 @@ def grouping(source: Source, plan: SearchPlan, query: GroupQuery, run: Run) -> l
         keys = [view.meaning(path) for path in query.by]
         if not all(isinstance(at, Fixed) or (isinstance(at, Known) and at.family in _KEYS) for at in keys):
             return None
+        if any(isinstance(at, Known) and at.family == "text" and not at.composed() for at in keys):
+            return None
         computed: list[Known | None] = []
         for function, path in query.computed:
             meaning = None if path is None else view.meaning(path)
             if path is None or (isinstance(meaning, Fixed) and meaning.value is None):
                 computed.append(None)
+            elif (
+                isinstance(meaning, Known)
+                and meaning.family == "text"
+                and function != "count"
+                and not meaning.composed()
+            ):
+                return None
             elif isinstance(meaning, Known) and meaning.family in _FAMILIES.get(function, ()):
                 computed.append(evolve(meaning, always=source.is_full(each.table, meaning, run)))
             else:

@@ -13,6 +13,7 @@ from ...lang.evaluate.conditions import simplified
 from ...lang.evaluate.conditions.comparison import constant_of, is_null
 from ...lang.trees import walk
 from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest, Or
+from ...lang.unicode_forms import canonical, common_start, has_other_forms
 from .database import Dialect
 from .pattern_texts import text_in
 from .push_down import Parameters, Pushed, View, push_down
@@ -97,7 +98,11 @@ def _comparison(leaf: Comparison, wanted: bool, view: View, parameters: Paramete
         return True
     if meaning.kind == LABELS:
         values = list(value) if operator == "IN" and isinstance(value, list | tuple) else [value]
-        if wanted and operator in ("=", "IN") and all(isinstance(each, str) and _is_portable(each) for each in values):
+        if (
+            wanted
+            and operator in ("=", "IN")
+            and all(isinstance(each, str) and _is_portable(each) and not has_other_forms(each) for each in values)
+        ):
             tests = " OR ".join(f"{parameters.add(each)} IN {meaning.text}" for each in values)
             return f"({tests})"
         return True
@@ -110,13 +115,20 @@ def _comparison(leaf: Comparison, wanted: bool, view: View, parameters: Paramete
             return present
         return _equal(meaning, values, parameters)
     if operator in _PARTS and isinstance(value, str) and value and _is_portable(value) and wanted:
-        # A list may contain the value, too.
-        return present if operator == "CONTAINS" else f"{meaning.text} {_PARTS[operator]} {parameters.add(value)}"
+        # A list may contain the value, too. The server does not know that texts in other Unicode forms are equal.
+        if operator == "STARTS_WITH" and (start := common_start(value)):
+            return f"{meaning.text} STARTS WITH {parameters.add(start)}"
+        if operator == "CONTAINS" or has_other_forms(value):
+            return present
+        return f"{meaning.text} {_PARTS[operator]} {parameters.add(value)}"
     if operator == "MATCHES" and wanted and isinstance(value, str):
         # A value that is not a string matches no pattern. CONTAINS is left out, because servers apply it to lists, too.
-        found = text_in(value)
+        found = text_in(canonical(value))
         if found is not None and found.place != "CONTAINS" and _is_portable(found.text):
-            return f"{meaning.text} {found.place} {parameters.add(found.text)}"
+            if not has_other_forms(found.text):
+                return f"{meaning.text} {found.place} {parameters.add(found.text)}"
+            if found.place == "STARTS WITH" and (start := common_start(found.text)):
+                return f"{meaning.text} STARTS WITH {parameters.add(start)}"
         return present
     if operator in _NEGATED and _is_portable(value) and not isinstance(value, str | bool):
         return f"{meaning.text} {operator if wanted else _NEGATED[operator]} {parameters.add(value)}"
@@ -126,6 +138,10 @@ def _comparison(leaf: Comparison, wanted: bool, view: View, parameters: Paramete
 def _equal(known: Known, values: list[Any], parameters: Parameters) -> Prefilter:
     """Return the test that the field has one of the values. Types are tested separately: some servers accept no mixed lists."""
     texts = []
+    for text in [each for each in values if isinstance(each, str) and has_other_forms(each)]:
+        start = common_start(text)
+        texts.append(f"{known.text} STARTS WITH {parameters.add(start)}" if start else f"{known.text} IS NOT NULL")
+    values = [each for each in values if not (isinstance(each, str) and has_other_forms(each))]
     for kinds in ((str,), (bool,), (int, float)):
         same = [each for each in values if type(each) in kinds]
         if same and kinds == (int, float):

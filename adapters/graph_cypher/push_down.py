@@ -16,6 +16,7 @@ from ...lang.evaluate.conditions import compare, simplified
 from ...lang.evaluate.conditions.comparison import constant_of, is_null
 from ...lang.trees import walk
 from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Increasing, Items, Not, NullTest, Or
+from ...lang.unicode_forms import canonical, has_other_forms
 from .database import Dialect
 from .pattern_texts import text_in
 from .view import Fixed, Known, Meaning
@@ -92,8 +93,8 @@ def _text_of_pattern(leaf: Condition, view: View, parameters: Parameters) -> str
     if not isinstance(meaning, Known) or meaning.family != "text":
         return None
     pattern = constant_of(leaf.right) if isinstance(leaf.right, Constant) else None
-    found = text_in(pattern) if isinstance(pattern, str) else None
-    if found is None or not _is_writable(found.text):
+    found = text_in(canonical(pattern)) if isinstance(pattern, str) else None
+    if found is None or not _is_writable(found.text) or (has_other_forms(found.text) and not meaning.composed()):
         return None
     return f"{meaning.text} {found.place} {parameters.add(found.text)}"
 
@@ -239,6 +240,8 @@ def _comparison(leaf: Comparison, wanted: bool, at: _Context) -> Expression:
         return None
     if is_null(value):
         return False
+    if meaning.family == "text" and not _is_compared_alike(operator, (value,)) and not meaning.composed():
+        return None
     if operator in ("=", "!="):
         return _equality(meaning, value, wanted is (operator == "="), at)
     if operator in ("CONTAINS", "STARTS_WITH", "ENDS_WITH"):
@@ -254,10 +257,17 @@ def _of_fields(left: Meaning, operator: str, right: Meaning, wanted: bool, at: _
         return None
     if left.family not in ("text", "integer", "boolean") or operator not in _REVERSED:
         return None
+    if left.family == "text" and not (left.composed() and right.composed()):
+        return None
     if operator not in _SAME and (left.family == "boolean" or (left.family == "text" and not at.dialect.text_order)):
         return None
     sign = _NEGATED[operator] if not wanted else _SAME.get(operator, operator)
     return f"{left.text} {sign} {right.text}"
+
+
+def _is_compared_alike(operator: str, values: Iterable[Any]) -> bool:
+    """Return whether the engine compares all strings with ``values`` as GASL does, in whichever Unicode form they are."""
+    return operator in _SAME and not any(isinstance(value, str) and has_other_forms(value) for value in values)
 
 
 def _fits(known: Known, value: Any) -> bool:
@@ -297,6 +307,8 @@ def _exact(known: Known, value: Any) -> Any:
                 return None
             value = int(value)
         return value if -(2**63) <= value < 2**63 else None
+    if known.family == "text":
+        return canonical(value)
     if known.family == "float":
         try:
             made = float(value)
@@ -318,6 +330,8 @@ def _membership(known: Known, values: Any, wanted: bool, at: _Context) -> Expres
     fitting = [value for value in values if not is_null(value) and _fits(known, value)]
     if known.family == "text" and not all(map(_is_writable, fitting)):
         return None
+    if known.family == "text" and not _is_compared_alike("=", fitting) and not known.composed():
+        return None
     exact = [made for made in (_exact(known, value) for value in fitting) if made is not None]
     if wanted:
         return f"{known.text} IN {at.parameters.add(exact)}" if exact else False
@@ -338,7 +352,7 @@ def _part(known: Known, operator: str, value: Any, wanted: bool, at: _Context) -
         return has_value(known) if wanted else False
     if not _is_writable(value):
         return None
-    test = f"{known.text} {_PARTS[operator]} {at.parameters.add(value)}"
+    test = f"{known.text} {_PARTS[operator]} {at.parameters.add(canonical(value))}"
     return test if wanted else f"({has_value(known)} AND NOT ({test}))"
 
 
@@ -354,7 +368,7 @@ def _order(known: Known, operator: str, value: Any, wanted: bool, at: _Context) 
     if known.family == "text":
         if not at.dialect.text_order or not _is_writable(value):
             return None
-        return f"{known.text} {sign} {at.parameters.add(value)}"
+        return f"{known.text} {sign} {at.parameters.add(canonical(value))}"
     if known.family == "integer":
         return _integer_order(known, sign, value, at)
     return _float_order(known, sign, value, at)

@@ -13,6 +13,7 @@ from ...lang.evaluate.conditions.values import MOST_EXAMPLES, count_mismatch, un
 from ...lang.trees import walk
 from ...lang.trees.conditions import Condition, Field
 from ...lang.trees.gasl import Order
+from ...lang.unicode_forms import changeable
 from ..graph import Caps, Plan
 from ..graph_networkx.rows import Deadline, examples_of, plain
 from .address import Address
@@ -42,6 +43,7 @@ class Source:
     _multi: list[bool] = field(factory=list, eq=False, repr=False)
     _degrees: dict[int, Mapping[Any, Mapping[str, int]]] = field(factory=dict, eq=False, repr=False)
     _fields: dict[tuple[int, bool], tuple[str, ...] | None] = field(factory=dict, eq=False, repr=False)
+    _composed: dict[tuple[int, bool, str], bool] = field(factory=dict, eq=False, repr=False)
     _full: dict[tuple[int, bool, str], bool] = field(factory=dict, eq=False, repr=False)
     degree_columns: dict[int, Mapping[str, Any]] = field(factory=dict, eq=False, repr=False)
     """For each node table, arrays with the degree of the node at each position; counted once."""
@@ -179,8 +181,22 @@ class Source:
     def view(self, table: "NodeTable | EdgeTable") -> "NodeView | EdgeView":
         """Return the meaning of fields in a table."""
         if isinstance(table, NodeTable):
-            return NodeView(table, "n", self.address)
-        return EdgeView(table, self.address, self.multi)
+            return NodeView(table, "n", self.address, self.is_composed)
+        return EdgeView(table, self.address, self.multi, self.is_composed)
+
+    def is_composed(self, table: "NodeTable | EdgeTable", name: str) -> bool:
+        """Return whether all strings in a property are in composed form (NFC). It is tested once, when it is needed."""
+        at = (table.place, isinstance(table, NodeTable), name)
+        if at not in self._composed:
+            element = "n" if isinstance(table, NodeTable) else "r"
+            test = f"regexp_matches({element}.{quoted(name)}, $pattern)"
+            deadline = Deadline(_SECONDS)
+            statement = Statement(f"{self.match(table)} WHERE {test} RETURN 1 LIMIT 1", {"pattern": changeable()})
+            found = self.database.run(statement, deadline)
+            if deadline.hit:
+                return False
+            self._composed[at] = not found
+        return self._composed[at]
 
     def columns(
         self, table: "NodeTable | EdgeTable", wanted: Wanted, deadline: Deadline
@@ -263,7 +279,11 @@ def _order_texts(
         meaning = view.meaning(each.value.path) if isinstance(each.value, Field) else None
         if isinstance(meaning, Fixed):
             continue
-        if meaning is None or meaning.family == "other" or (meaning.family == "text" and not text_order):
+        if (
+            meaning is None
+            or meaning.family == "other"
+            or (meaning.family == "text" and not (text_order and meaning.composed()))
+        ):
             return None
         if meaning.family == "float":
             # NaN counts as null, and the two zeros are equal: both must leave ties to the graph's own order.

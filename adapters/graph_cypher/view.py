@@ -1,9 +1,9 @@
 """The meaning of a condition's field in one table: a Cypher expression, a constant, null, or a value that this process reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from ..graph_networkx.rows import DEGREES
 from .address import Address
@@ -21,6 +21,16 @@ class Known:
     kind: str
     always: bool = False
     """Whether all elements have a value."""
+    composed: Callable[[], bool] = field(default=lambda: True, eq=False, repr=False)
+    """Returns whether all strings are in composed form (NFC). Only then the engine compares them as GASL does."""
+
+
+Composed: TypeAlias = Callable[[NodeTable | EdgeTable, str], bool]
+"""Returns whether all strings in a property of a table are in composed form."""
+
+
+def _unchecked(table: NodeTable | EdgeTable, name: str) -> bool:
+    return True
 
 
 @frozen
@@ -44,6 +54,7 @@ class NodeView:
     table: NodeTable
     name: str
     address: Address
+    composed: Composed = field(default=_unchecked, eq=False, repr=False)
 
     def meaning(self, path: Sequence[str]) -> Meaning:
         """Return the meaning of a field of a node."""
@@ -51,7 +62,10 @@ class NodeView:
         if tuple(path) == ("id",):
             if table.prefix:
                 return None
-            return Known(table.key_text(self.name), table.key.family, table.key.kind)
+            return evolve(
+                Known(table.key_text(self.name), table.key.family, table.key.kind),
+                composed=lambda: self.composed(table, table.key.name),
+            )
         if len(path) == 1 and path[0] in DEGREES:
             return Known(DEGREE_TEXTS[path[0]], "integer", "integer", always=True) if self.name == "n" else None
         own = frozenset({"id", *DEGREES}) | ({self.address.label} if self.address.label else frozenset())
@@ -59,7 +73,9 @@ class NodeView:
             return Known(f"labels({self.name})", "other", LABELS) if table.is_open else Fixed(table.label)
         if table.is_open:
             return _open_attribute(self.name, path, own)
-        return _attribute(self.name, shown_properties(table, self.address), path, own)
+        return _attribute(
+            self.name, shown_properties(table, self.address), path, own, lambda name: self.composed(table, name)
+        )
 
 
 @frozen
@@ -69,12 +85,13 @@ class EdgeView:
     table: EdgeTable
     address: Address
     multi: bool
+    composed: Composed = field(default=_unchecked, eq=False, repr=False)
 
     def end(self, which: Literal["source", "target"]) -> NodeView:
         """Return the view of one end of the edges."""
         if which == "source":
-            return NodeView(self.table.source, "a", self.address)
-        return NodeView(self.table.target, "b", self.address)
+            return NodeView(self.table.source, "a", self.address, self.composed)
+        return NodeView(self.table.target, "b", self.address, self.composed)
 
     def meaning(self, path: Sequence[str]) -> Meaning:
         """Return the meaning of a field of an edge."""
@@ -89,7 +106,9 @@ class EdgeView:
         own = {"source", "target"} | ({"key"} if self.multi else set()) | ({relation} if relation else set())
         if self.table.is_open:
             return _open_attribute("r", path, frozenset(own))
-        return _attribute("r", self.table.properties, path, frozenset(own))
+        return _attribute(
+            "r", self.table.properties, path, frozenset(own), lambda name: self.composed(self.table, name)
+        )
 
 
 def shown_properties(table: NodeTable, address: Address) -> Mapping[str, Property]:
@@ -99,7 +118,13 @@ def shown_properties(table: NodeTable, address: Address) -> Mapping[str, Propert
     return table.properties
 
 
-def _attribute(name: str, properties: Mapping[str, Property], path: Sequence[str], own: frozenset[str]) -> Meaning:
+def _attribute(
+    name: str,
+    properties: Mapping[str, Property],
+    path: Sequence[str],
+    own: frozenset[str],
+    composed: Callable[[str], bool],
+) -> Meaning:
     path = tuple(path)
     if len(path) == 2 and path[0] == "attr" and path[1] in own:
         if "attr" in properties:
@@ -107,14 +132,14 @@ def _attribute(name: str, properties: Mapping[str, Property], path: Sequence[str
         found = [each for each in (".".join(path), path[1]) if each in properties]
         if len(found) > 1:
             return None
-        return _of_property(name, properties[found[0]], ()) if found else Fixed(None)
+        return _of_property(name, properties[found[0]], (), composed) if found else Fixed(None)
     prefixes = [(".".join(path[:cut]), path[cut:]) for cut in range(len(path), 0, -1)]
     candidates = [(properties[written], rest) for written, rest in prefixes if written in properties]
     if len(path) == 1 and path[0] in own:
         candidates = []
     if not candidates:
         return Fixed(None)
-    return _of_property(name, *candidates[0]) if len(candidates) == 1 else None
+    return _of_property(name, *candidates[0], composed) if len(candidates) == 1 else None
 
 
 def _open_attribute(name: str, path: Sequence[str], own: frozenset[str]) -> Meaning:
@@ -123,10 +148,10 @@ def _open_attribute(name: str, path: Sequence[str], own: frozenset[str]) -> Mean
     return Known(f"{name}.{quoted(path[0])}", "other", "")
 
 
-def _of_property(name: str, at: Property, rest: Sequence[str]) -> Meaning:
+def _of_property(name: str, at: Property, rest: Sequence[str], composed: Callable[[str], bool]) -> Meaning:
     if rest:
         return None if at.kind in _OBJECTS else Fixed(None)
-    return Known(f"{name}.{quoted(at.name)}", at.family, at.kind)
+    return Known(f"{name}.{quoted(at.name)}", at.family, at.kind, composed=lambda: composed(at.name))
 
 
 DEGREE_TEXTS = {"degree": "(degree_out + degree_in)", "in_degree": "degree_in", "out_degree": "degree_out"}

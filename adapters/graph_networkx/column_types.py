@@ -12,6 +12,7 @@ from ...lang.evaluate.conditions import identity, order_key
 from ...lang.evaluate.conditions.comparison import constant_of, is_of_empty_list
 from ...lang.evaluate.conditions.interpreter import leaf_test
 from ...lang.trees.conditions import Comparison, Constant, Items, NullTest, Operator
+from ...lang.unicode_forms import canonical
 from .rows import plain
 
 # Search for a string in many texts at once: all texts are stored in one buffer, which is searched in one pass.
@@ -25,7 +26,7 @@ _MANY, _FAR = 100, 2000
 
 @frozen(eq=False)
 class TextSearch:
-    """Texts stored one after another in one ``buffer``; the i-th text begins at ``first[i]``."""
+    """Texts in canonical form, stored one after another in one ``buffer``; the i-th text begins at ``first[i]``."""
 
     buffer: bytes
     first: NDArray[np.int64]
@@ -38,14 +39,14 @@ class TextSearch:
     @classmethod
     def of(cls, texts: Sequence[str]) -> "TextSearch":
         """Store ``texts`` in one buffer."""
-        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        encoded = [canonical(text).encode("utf-8", "surrogatepass") for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         first = np.cumsum(lengths + 1) - lengths
         return cls(_BETWEEN + _BETWEEN.join(encoded) + _BETWEEN, first)
 
     def find(self, operator: Operator, wanted: str) -> NDArray[np.int64]:
         """Return the ascending positions of the texts that contain, start with or end with ``wanted``."""
-        needle = wanted.encode("utf-8", "surrogatepass")
+        needle = canonical(wanted).encode("utf-8", "surrogatepass")
         if not needle:
             return np.arange(len(self.first))
         before = operator == "STARTS_WITH"
@@ -108,17 +109,41 @@ _FEW_ROWS = 50
 
 @define(eq=False)
 class Coded:
-    """Values of any type, stored as codes: 0 means null, a code c > 0 ``values[c - 1]``. ``known`` maps identities to codes."""
+    """Values of any type, stored as codes: 0 means null, a code c > 0 ``values[c - 1]``.
+
+    ``known`` maps identities to codes. Canonically equivalent texts have a code each, so that items show them as they were
+    written: ``forms`` maps the code in ``known`` to all codes of an identity that has several.
+    """
 
     codes: Array
     values: list[Any]
     known: dict[Hashable, int]
     text: bool
+    forms: dict[int, list[int]]
     _counts: Array | None = None
     _index: tuple[Array, Array] | None = None
     _ranks: dict[bool, NDArray[np.float64]] = field(factory=dict)
     _search: TextSearch | None = None
     _fit: bool | None = None
+
+    @classmethod
+    def of(cls, codes: Array, values: list[Any], keys: Sequence[Hashable]) -> "Coded":
+        """Return the column. ``keys`` are distinct: for each value, the text as it is written, or the identity of another value."""
+        text = all(isinstance(value, str) for value in values)
+        known: dict[Hashable, int] = {}
+        forms: dict[int, list[int]] = {}
+        for code, key in enumerate(keys, 1):
+            if isinstance(key, str) and not key.isascii():
+                key = canonical(key)
+            first = known.setdefault(key, code)
+            if first != code:
+                forms.setdefault(first, [first]).append(code)
+        return cls(codes, values, known, text, forms)
+
+    def codes_of(self, value: Any) -> Sequence[int]:
+        """Return the codes of the values that are equal to ``value``, which is not null."""
+        code = self.known.get(identity(value))
+        return () if code is None else self.forms.get(code, (code,))
 
     def mask(self, leaf: Leaf, wanted: bool, at: Array | None) -> Mask | None:
         """See ``Column``."""
@@ -150,8 +175,7 @@ class Coded:
             wanted = [value for value in right if plain(value) is not None]
         else:
             return None, False
-        codes = {self.known.get(identity(value)) for value in wanted}
-        return sorted(code for code in codes if code is not None), operator in ("=", "IN")
+        return sorted({code for value in wanted for code in self.codes_of(value)}), operator in ("=", "IN")
 
     def _table(self, leaf: Leaf, wanted: bool) -> Mask:
         """Return, for each code, whether ``leaf`` gives the result ``wanted`` for the code's value."""
@@ -253,6 +277,8 @@ class Coded:
             ranks = self._ranks[descending] = np.full(len(self.values) + 1, np.nan)
             order = sorted(range(len(self.values)), key=lambda code: order_key(self.values[code], descending))
             ranks[np.array(order, np.int64) + 1] = np.arange(len(order), dtype=np.float64)
+            for codes in self.forms.values():
+                ranks[codes] = ranks[codes[0]]
         return ranks
 
     def others(self, is_other: Callable[[Any], bool]) -> Mask | None:
@@ -265,7 +291,7 @@ class Coded:
     def agrees(self, at: int, value: Any) -> bool:
         """See ``Column``."""
         live = plain(value)
-        return int(self.codes[at]) == (0 if live is None else self.known.get(identity(live)))
+        return int(self.codes[at]) in ((0,) if live is None else self.codes_of(live))
 
 
 # A column of numbers: the values as floats, with NaN for null, and their sort order, which is used for selective ranges.

@@ -361,17 +361,17 @@ def stored_column(rows: Any, name: str) -> Any:
         return None
     codes, values_of_codes = coded
     if all(value.__class__ is str for value in values_of_codes):
-        return Coded(codes, values_of_codes, {value: code for code, value in enumerate(values_of_codes, 1)}, True)
-    known: dict[Any, int] = {}
+        return Coded.of(codes, values_of_codes, values_of_codes)
+    keys: dict[Any, int] = {}
     kept: list[Any] = []
     table = np.zeros(len(values_of_codes) + 1, codes.dtype)
     for code, value in enumerate(values_of_codes, 1):
         shown = plain(value)
-        key = identity(shown)
-        table[code] = 0 if key is None else known.setdefault(key, len(known) + 1)
+        key = shown if isinstance(shown, str) else identity(shown)
+        table[code] = 0 if key is None else keys.setdefault(key, len(keys) + 1)
         if table[code] > len(kept):
             kept.append(shown)
-    return Coded(table[codes], kept, known, all(isinstance(value, str) for value in kept))
+    return Coded.of(table[codes], kept, list(keys))
 
 
 def stored_values(rows: Any, path: Sequence[str], read: Callable[[Mapping[str, Any]], Any]) -> list[Any] | None:

@@ -13,6 +13,7 @@ from ...lang.evaluate.conditions.other_types import is_counting
 from ...lang.evaluate.conditions.values import check, hold
 from ...lang.trees.conditions import Comparison, Condition, Field
 from ...lang.trees.gasl import Order
+from ...lang.unicode_forms import canonical
 from ..graph import AdapterError, Caps, GraphResult, Item, Plan
 from .find_plan import Decision, column_of_field, count_left_out, decide, fields_of, selected
 from .rows import Deadline, Items, Kind, edge_item, node_id, node_item, plain, readers_of, rows_of, scan
@@ -84,22 +85,35 @@ MISSING: Any = object()
 
 
 def find_node(graph: Any, kept: Computed, identifier: Any) -> Any:
-    """Return the node with this item id, or ``MISSING``. The id of a node that is not a string or an integer is its text."""
+    """Return the node with this item id, or ``MISSING``. The id of a node that is not a string or an integer is its text.
+
+    If no id is written in the same way, the node is the first one whose id is canonically equivalent.
+    """
     if isinstance(identifier, bool) or not isinstance(identifier, str | int):
         return MISSING
     if identifier in graph:
         return identifier
-    return _texts(graph, kept).get(identifier, MISSING) if isinstance(identifier, str) else MISSING
+    if not isinstance(identifier, str):
+        return MISSING
+    texts, form = _texts(graph, kept), canonical(identifier)
+    return texts[identifier] if identifier in texts else form if form in graph else texts.get(form, MISSING)
 
 
 def _texts(graph: Any, kept: Computed) -> Mapping[str, Any]:
-    """Map item ids to nodes that are not strings or integers. An id of several nodes maps to the first one."""
+    """Map item ids and their canonical forms to nodes. An id of several nodes maps to the first one.
+
+    Nodes whose id is an integer or an ASCII text are omitted, because the graph itself finds them.
+    """
 
     def make() -> dict[str, Any]:
         texts: dict[str, Any] = {}
         for node in graph:
-            if node.__class__ is not str and node.__class__ is not int:
-                texts.setdefault(str(node_id(node)), node)
+            if node.__class__ is int or (node.__class__ is str and node.isascii()):
+                continue
+            text = str(node_id(node))
+            texts.setdefault(canonical(text), node)
+            if node.__class__ is not str:
+                texts.setdefault(text, node)
         return texts
 
     return kept.part("texts", make)

@@ -225,6 +225,10 @@ def _array_of(column: Any) -> ColumnArray | None:
     made: ColumnArray | None = None
     if isinstance(column, Numbers) and column.whole is not None and not np.isinf(column.values).any():
         made = NumberArray(column.values, column.whole)
-    elif isinstance(column, Coded) and all(value.__class__ in (str, bool) for value in column.values):
+    elif (
+        isinstance(column, Coded)
+        and not column.forms
+        and all(value.__class__ in (str, bool) for value in column.values)
+    ):
         made = CodeArray(column.codes, column.values, column.ranks_by_code)
     return made if made is None or ends is None else made.take(ends)

@@ -40,6 +40,7 @@ from ...lang.trees.conditions import (
     NullTest,
     Or,
 )
+from ...lang.unicode_forms import canonical
 from ..graph import UnusableValue
 from .column_types import Array, Coded, Mask, Numbers
 from .edge_costs import edge_label
@@ -166,7 +167,7 @@ class RowValues:
             )
             values = first.take(one.codes.take(left.at(rows))), second.take(other.codes.take(right.at(rows)))
             return _compared(values[0], operator, values[1], wanted)
-        if one is other and operator in _EQUALITY:
+        if one is other and not one.forms and operator in _EQUALITY:
             codes = one.codes[left.at(rows)], other.codes[right.at(rows)]
             same = codes[0] == codes[1]
             found: Mask = (same if (operator == "=") is wanted else ~same) & (codes[0] != 0) & (codes[1] != 0)
@@ -351,7 +352,7 @@ class RowValues:
         if source is not None and isinstance(source.column, Numbers):
             numbers = source.column.values.take(source.at(rows))
             numbers[np.isinf(numbers)] = np.nan
-        elif source is not None and isinstance(source.column, Coded) and source.column.text:
+        elif source is not None and isinstance(source.column, Coded) and source.column.text and not source.column.forms:
             numbers = source.column.codes.take(source.at(rows))
         if numbers is None:
             known: dict[Hashable, int] = {}
@@ -436,8 +437,7 @@ def _compared(left: Any, operator: str, right: Any, wanted: bool) -> Mask:
 
 def _joint_ranks(one: Coded, other: Coded) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return, for each code of two columns of strings, the rank of its string among all strings of both; NaN for null."""
-    places = {text: at for at, text in enumerate(sorted({*one.values, *other.values}))}
-    first, second = (
-        np.array([np.nan, *(places[text] for text in column.values)], np.float64) for column in (one, other)
-    )
+    texts = [list(map(canonical, column.values)) for column in (one, other)]
+    places = {text: at for at, text in enumerate(sorted({*texts[0], *texts[1]}))}
+    first, second = (np.array([np.nan, *(places[text] for text in each)], np.float64) for each in texts)
     return first, second

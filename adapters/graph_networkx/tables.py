@@ -457,18 +457,18 @@ def column_of(raw: Sequence[Any]) -> Column:
             return Numbers(numbers, None if {int, float} <= kinds else int in kinds)
     if kinds <= {str, type(None)}:
         values = [value for value in dict.fromkeys(raw) if value is not None]
-        known: dict[Hashable, int] = dict(zip(values, range(1, len(values) + 1), strict=True))
-        codes: Any = map({**known, None: 0}.__getitem__, raw)
-        return Coded(np.fromiter(codes, _width(len(values)), len(raw)), values, known, True)
-    known, values, coded = {}, [], []
+        codes: Any = map(dict(zip([None, *values], range(len(values) + 1), strict=True)).__getitem__, raw)
+        return Coded.of(np.fromiter(codes, _width(len(values)), len(raw)), values, values)
+    keys: dict[Hashable, int] = {}
+    values, coded = [], []
     for each in raw:
         value = plain(each)
-        key = identity(value)
-        code = 0 if key is None else known.setdefault(key, len(known) + 1)
+        key = value if isinstance(value, str) else identity(value)
+        code = 0 if key is None else keys.setdefault(key, len(keys) + 1)
         if code > len(values):
             values.append(value)
         coded.append(code)
-    return Coded(np.array(coded, _width(len(values))), values, known, all(isinstance(value, str) for value in values))
+    return Coded.of(np.array(coded, _width(len(values))), values, list(keys))
 
 
 def _width(many: int) -> type[np.unsignedinteger[Any]]:

@@ -25,7 +25,7 @@ _NUMBERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "k": (lambda value: type(value) is int and value >= 1, "a whole number above 0"),
     "tolerance": (lambda value: is_number(value) and 0 <= value < float("inf"), "a number, 0 or greater"),
     "threshold": (lambda value: is_number(value) and 0 <= value <= 1, "a number from 0 to 1"),
-    "max_failed": (lambda value: is_number(value) and 0 <= value <= 1, "a number from 0 to 1"),
+    "max_failed": (lambda value: is_number(value) and 0 <= value <= 1, "a share from 0 to 1, such as 0.1 for 10 %"),
     "target_accuracy": (
         lambda value: value is None or (is_number(value) and 0 < value < 1),
         "a number between 0 and 1",

@@ -16,6 +16,7 @@ from ...adapters.tables.port import TableError as TableError
 from ...lang.diagnostic import suggestion
 from ..errors import RequestError
 from ..loops.evaluate.call_record import EvaluationRecorder
+from ..loops.evaluate.field_scores import metric_meant
 from ..loops.evaluate.gold import GoldError as GoldError
 from ..loops.evaluate.seed_target import SeedTarget
 from ..loops.evaluate.splits import labelled_items, refuse_small, split_items
@@ -160,9 +161,9 @@ class TuneRun:
             return ""
         known = metrics_of(self.gold, columns[0])
         if metric is not None and metric not in known:
-            raise RequestError(
-                "metric", f"{columns[0]} can't be tuned for {metric!r:.60}", f"its metrics are {', '.join(known)}"
-            )
+            meant = metric_meant(metric, known)
+            hint = f"did you mean {meant}?" if meant else f"its metrics are {', '.join(known)}"
+            raise RequestError("metric", f"{columns[0]} can't be tuned for {metric!r:.60}", hint)
         return metric or known[0]
 
     def _chosen_writer(self, writer: Any) -> Any:

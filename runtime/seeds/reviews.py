@@ -17,6 +17,7 @@ from attrs import field, frozen
 from ...lang.errors import KnotworkError
 from ...lang.literals import kind_of
 from ...lang.trees.seed import FormulaSeed, Keep
+from ...lang.unicode_forms import canonical, caseless
 from ..excerpts import clipped
 
 # The date of a review in common written forms; only unambiguous forms are accepted.
@@ -351,10 +352,13 @@ class KeywordCount:
 
 @frozen
 class ReviewFilter:
-    """Keeps the reviews that match at least one keyword, ignoring case; without keywords, keeps all reviews that have a text."""
+    """Keeps the reviews that match at least one keyword, ignoring case; without keywords, keeps all reviews that have a text.
+
+    Keywords and texts are compared in their composed forms, so "é" written with a combining accent matches "é".
+    """
 
     keep: Keep
-    _tests: tuple[Callable[[str, str], bool], ...]
+    _tests: tuple[Callable[[str], bool], ...]
 
     @classmethod
     def of(cls, seed: FormulaSeed) -> "ReviewFilter":
@@ -371,8 +375,8 @@ class ReviewFilter:
             return False
         if not self._tests:
             return True
-        folded = text.casefold()
-        return any(test(text, folded) for test in self._tests)
+        compared = self._compared(text)
+        return any(test(compared) for test in self._tests)
 
     def reviews_to_keep(self, reviews: Iterable[Review]) -> list[Review]:
         """Return the reviews to keep, in order. A review with an unusable text is kept, because its content is unknown."""
@@ -380,8 +384,11 @@ class ReviewFilter:
 
     def matching(self, text: str) -> list[bool]:
         """Return for each keyword whether it matches this text."""
-        folded = text.casefold()
-        return [test(text, folded) for test in self._tests]
+        compared = self._compared(text)
+        return [test(compared) for test in self._tests]
+
+    def _compared(self, text: str) -> str:
+        return canonical(text) if self.keep.match == "regex" else caseless(text)
 
 
 def keyword_counts(seed: FormulaSeed, texts: Iterable[str]) -> tuple[list[KeywordCount], int, int]:
@@ -402,25 +409,25 @@ def _is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
-def _substring(keyword: str) -> Callable[[str, str], bool]:
-    wanted = keyword.casefold()
-    return lambda text, folded: wanted in folded
+def _substring(keyword: str) -> Callable[[str], bool]:
+    wanted = caseless(keyword)
+    return lambda folded: wanted in folded
 
 
-def _word(keyword: str) -> Callable[[str, str], bool]:
+def _word(keyword: str) -> Callable[[str], bool]:
     """Return a test for the keyword as a whole word: no letter, digit or underscore comes directly before or after the keyword."""
-    wanted = keyword.casefold()
+    wanted = caseless(keyword)
     before = r"(?<!\w)" if _in_word(wanted[:1]) else ""
     after = r"(?!\w)" if _in_word(wanted[-1:]) else ""
     found = re.compile(f"{before}{re.escape(wanted)}{after}").search
-    return lambda text, folded: wanted in folded and found(folded) is not None
+    return lambda folded: wanted in folded and found(folded) is not None
 
 
 def _in_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _regex(keyword: str, room: int) -> Callable[[str, str], bool]:
+def _regex(keyword: str, room: int) -> Callable[[str], bool]:
     import re2  # imported here because few filters have patterns
 
     options = re2.Options()
@@ -428,8 +435,8 @@ def _regex(keyword: str, room: int) -> Callable[[str, str], bool]:
     options.log_errors = False
     options.max_mem = room
     try:
-        compiled: Any = re2.compile(keyword, options)
+        compiled: Any = re2.compile(canonical(keyword), options)
     except (re2.error, UnicodeEncodeError) as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
         raise FilterError(f"the pattern {keyword[:60]!r} can't be used: {reason}") from None
-    return lambda text, folded: compiled.search(text) is not None
+    return lambda text: compiled.search(text) is not None

@@ -189,7 +189,19 @@ def test_what_is_read_otherwise_than_it_is_written_says_so(text: str, kind: Any,
 @pytest.mark.parametrize(("text", "kind", "value"), TAKEN)
 def test_strict_types_take_the_type_alone(text: str, kind: Any, value: Any) -> None:
     found = as_type(text, kind, strict=True)
-    exact = text in ("any text", "5", "2.5", "4", "-1e-3", "[1]", "A", "not positive", "good enough", "etc.")
+    exact = text in (
+        "any text",
+        "5",
+        "2.5",
+        "4",
+        "-1e-3",
+        "[1]",
+        "A",
+        "not positive",
+        "good enough",
+        "etc.",
+        "cafe\u0301",
+    )
     assert isinstance(found, Fit if exact else Unfit)
 
 

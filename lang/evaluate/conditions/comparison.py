@@ -2,6 +2,7 @@
 
 ``=`` and ``!=`` compare any two values that are not null: values of different types are unequal, lists and objects are compared
 as a whole. ``<`` and similar operators compare two numbers, two strings (by code point) or two booleans (false before true).
+Texts are compared in their composed form, so canonically equivalent texts are equal (see ``lang.unicode_forms``).
 ``CONTAINS`` tests a string for a substring and a list for a member. ``MATCHES`` finds a pattern anywhere in a string (``^`` and
 ``$`` anchor the pattern); the time it takes depends only on the string. For other types the result is unknown. With an empty
 list, a test with ``IN`` is false and a test with ``NOT IN`` is true, even for null, as in SQL and openCypher.
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 
 from ...errors import KnotworkError
 from ...trees.conditions import Comparison, Constant, Items, Operator
+from ...unicode_forms import canonical
 
 # Errors raised when a condition is evaluated.
 
@@ -98,10 +100,13 @@ def length(value: Any) -> int | None:
 def identity(value: Any, depth: int = 0) -> Hashable:
     """Return a key of ``value``. Two values other than null have the same key if and only if they are equal in GASL.
 
-    1 and 1.0 have the same key; 1, True and "1" have different keys. The key of null and NaN is None. Lists are compared item
-    by item, objects key by key in any order. Raises ``ConditionError`` for a value that is nested more than 200 levels deep.
+    1 and 1.0 have the same key; 1, True and "1" have different keys. The key of null and NaN is None; that of a text is its
+    canonical form. Lists are compared item by item, objects key by key in any order. Raises ``ConditionError`` for a value that
+    is nested more than 200 levels deep.
     """
-    if value.__class__ is str or value.__class__ is int or value is None:
+    if value.__class__ is str:
+        return canonical(value)
+    if value.__class__ is int or value is None:
         return value
     if isinstance(value, bool):
         return (bool, value)
@@ -112,9 +117,9 @@ def identity(value: Any, depth: int = 0) -> Hashable:
     if isinstance(value, list | tuple):
         return (list, tuple([identity(item, depth + 1) for item in value]))
     if isinstance(value, Mapping):
-        return (dict, frozenset((key, identity(item, depth + 1)) for key, item in value.items()))
+        return (dict, frozenset((identity(key), identity(item, depth + 1)) for key, item in value.items()))
     if isinstance(value, str | int):
-        return value
+        return canonical(value) if isinstance(value, str) else value
     return (type(value), str(value))
 
 
@@ -128,7 +133,7 @@ def sort_key(value: Any, depth: int = 0) -> tuple[Any, ...]:
     descending order too, sort only the other values. Raises ``ConditionError`` for a value that is nested more than 200 levels deep.
     """
     if isinstance(value, str):
-        return (_TEXT, value)
+        return (_TEXT, canonical(value))
     if isinstance(value, bool):
         return (_BOOLEAN, value)
     if isinstance(value, int | float):
@@ -140,7 +145,7 @@ def sort_key(value: Any, depth: int = 0) -> tuple[Any, ...]:
     if isinstance(value, list | tuple):
         return (_LIST, tuple([sort_key(item, depth + 1) for item in value]))
     if isinstance(value, Mapping):
-        pairs = sorted((str(key), sort_key(item, depth + 1)) for key, item in value.items())
+        pairs = sorted((canonical(str(key)), sort_key(item, depth + 1)) for key, item in value.items())
         return (_OBJECT, tuple(pairs))
     return (_OTHER, type(value).__name__, str(value))
 
@@ -196,11 +201,11 @@ def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
         return lambda left: _negated(_member(left, members), wanted)
     if comparison == "CONTAINS":
         key = identity(right)
-        return lambda left: _contains(left, right, key)
+        return lambda left: _contains(left, key)
     if not isinstance(right, str):
         return _unknown
-    method = str.startswith if comparison == "STARTS_WITH" else str.endswith
-    return lambda left: method(left, right) if isinstance(left, str) else None
+    method, part = str.startswith if comparison == "STARTS_WITH" else str.endswith, canonical(right)
+    return lambda left: method(canonical(left), part) if isinstance(left, str) else None
 
 
 def takes_types(leaf: Comparison) -> bool:
@@ -231,7 +236,7 @@ def members_of(values: Iterable[Any]) -> Members:
 
 
 def pattern_of(text: str) -> Pattern:
-    """Return a function that tests whether the pattern ``text`` matches anywhere in a string.
+    """Return a function that tests whether the pattern ``text`` matches anywhere in a string. Both are read in canonical form.
 
     Raises ``ConditionError`` for an invalid pattern.
     """
@@ -244,7 +249,7 @@ def pattern_of(text: str) -> Pattern:
     options.max_mem = _PATTERN_MEMORY
     options.never_capture = True
     try:
-        search = re2.compile(text, options).search
+        search = re2.compile(canonical(text), options).search
     except (re2.error, UnicodeEncodeError) as error:
         why = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else "not text"
         raise ConditionError(
@@ -252,7 +257,7 @@ def pattern_of(text: str) -> Pattern:
             hint="patterns use RE2 syntax, without look-around or back-references",
         ) from None
     # The search is over bytes, because positions are not needed. A lone surrogate matches nothing.
-    return lambda value: search(value.encode("utf-8", "surrogatepass")) is not None
+    return lambda value: search(canonical(value).encode("utf-8", "surrogatepass")) is not None
 
 
 def _unknown(left: Any) -> None:
@@ -277,9 +282,9 @@ def _member(left: Any, members: Members) -> bool | None:
     return None if holds_null else False
 
 
-def _contains(left: Any, right: Any, key: Hashable) -> bool | None:
+def _contains(left: Any, key: Hashable) -> bool | None:
     if isinstance(left, str):
-        return right in left if isinstance(right, str) else None
+        return key in canonical(left) if isinstance(key, str) else None
     if not isinstance(left, list | tuple):
         return None
     keys = [identity(item) for item in left]
@@ -290,7 +295,8 @@ def _contains(left: Any, right: Any, key: Hashable) -> bool | None:
 
 def _ordering(holds: Callable[[Any, Any], bool], right: Any) -> Callable[[Any], bool | None]:
     if isinstance(right, str):
-        return lambda left: holds(left, right) if isinstance(left, str) else None
+        bound = canonical(right)
+        return lambda left: holds(canonical(left), bound) if isinstance(left, str) else None
     if isinstance(right, bool):
         return lambda left: holds(left, right) if isinstance(left, bool) else None
     if isinstance(right, int | float):

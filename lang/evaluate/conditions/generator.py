@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from attrs import evolve, field, frozen
 
 from ...trees.conditions import And, Comparison, Condition, Constant, Field, Increasing, Items, Not, NullTest, Value
+from ...unicode_forms import canonical
 from .comparison import DEEPEST, constant_of, is_null, is_of_empty_list, members_of, pattern_of, prepared, too_deep
 from .interpreter import check_bound, is_increasing, leaf_test, simplified, united
 from .value_generator import Reader, compiled_test, compiled_value, computed, of_item
@@ -222,7 +223,7 @@ class _Writer:
     plain: Callable[[Any], Any]
     arity: int
     space: dict[str, Any] = field(factory=lambda: {"__builtins__": {}, "str": str, "int": int, "float": float,
-                                                   "any": any, "all": all, "map": map})  # fmt: skip
+                                                   "any": any, "all": all, "map": map, "canonical": canonical})  # fmt: skip
 
     @property
     def row(self) -> str:
@@ -304,7 +305,7 @@ class _Writer:
                 return _TEXT_OR_INTEGER, f"v in {self.keep(keys)}"
             return _TEXT_OR_INTEGER, "False" if holds_null else f"v not in {self.keep(keys)}"
         if isinstance(right, str):
-            constant = self.keep(pattern_of(right) if operator == "MATCHES" else right)
+            constant = self.keep(pattern_of(right) if operator == "MATCHES" else canonical(right))
             return _TEXT, (_TEXTS if wanted else _NOT_TEXTS)[operator].format(constant)
         number = isinstance(right, int | float) and not isinstance(right, bool) and not is_null(right)
         forms = _NUMBERS if wanted else _NOT_NUMBERS
@@ -313,9 +314,12 @@ class _Writer:
         return "", ""
 
 
-_TEXT = "(v := {}).__class__ is str"
+# A text is compared in its canonical form; an ASCII text is its own canonical form.
+_TEXT = "(v := {}).__class__ is str and (v.isascii() or (v := canonical(v)) is not None)"
 _NUMBER = "(k := (v := {}).__class__) is int or k is float"
-_TEXT_OR_INTEGER = "(k := (v := {}).__class__) is str or k is int"
+_TEXT_OR_INTEGER = (
+    "(k := (v := {}).__class__) is int or (k is str and (v.isascii() or (v := canonical(v)) is not None))"
+)
 
 _TEXTS: Mapping[str, str] = {
     "=": "v == {}", "!=": "v != {}", "<": "v < {}", "<=": "v <= {}", ">": "v > {}", ">=": "v >= {}",

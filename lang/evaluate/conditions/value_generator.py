@@ -260,7 +260,8 @@ def compiled_test(
         if operator in _COMPARED:
             quick = f"return {left} {_COMPARED[operator]} {right}"
             writer.line(f"if {left}.__class__ in N and {right}.__class__ in N: {quick}")
-            writer.line(f"if {left}.__class__ is str and {right}.__class__ is str: {quick}")
+            ascii_only = f"{left}.isascii() and {right}.isascii()"  # other texts are compared in their canonical form
+            writer.line(f"if {left}.__class__ is str and {right}.__class__ is str and {ascii_only}: {quick}")
         counts = takes_types(leaf) and plain_side(leaf) is None
 
         def compared(one: Any, other: Any) -> bool | None:

@@ -1,4 +1,7 @@
-"""Equality and order of values, and access to their parts. True is not 1, 1 equals 1.0, and nested nulls are equal."""
+"""Equality and order of values, and access to their parts. True is not 1, 1 equals 1.0, and nested nulls are equal.
+
+Texts are compared in their composed form, so canonically equivalent texts are equal (see ``lang.unicode_forms``).
+"""
 
 import math
 import operator
@@ -7,6 +10,7 @@ from typing import Any, TypeAlias
 
 from ...diagnostic import nearest
 from ...trees.expr import Test
+from ...unicode_forms import canonical, has_other_forms
 from .values import (
     DEEPEST,
     FALSE,
@@ -58,10 +62,16 @@ def equal(meter: Meter, left: Any, right: Any, depth: int = 0) -> bool:
         return _same_list(meter, left, right, depth)
     if first == "set":
         return bool(left.members.keys() == right.members.keys())
-    return all(key in right and equal(meter, value, right[key], depth + 1) for key, value in left.items())
+    return all(
+        (other := _key_in(right, key)) is not _MISSING and equal(meter, value, right[other], depth + 1)
+        for key, value in left.items()
+    )
 
 
 def _same_text(meter: Meter, left: str, right: str) -> bool:
+    if not left.isascii() or not right.isascii():
+        meter.characters(len(left) + len(right))
+        return left == right or canonical(left) == canonical(right)
     if len(left) != len(right):
         return False
     meter.characters(len(left))
@@ -73,7 +83,8 @@ def _same_list(meter: Meter, left: Sequence[Any], right: Sequence[Any], depth: i
     if classes is not None and classes <= _PLAIN:
         if str in classes:
             meter.characters(sum(len(each) for each in left if each.__class__ is str))
-        return list(left) == list(right)
+        if list(left) == list(right) or str not in classes:
+            return list(left) == list(right)
     return all(equal(meter, one, other, depth + 1) for one, other in zip(left, right, strict=True))
 
 
@@ -87,7 +98,7 @@ def contains(meter: Meter, value: Any, item: Any) -> bool:
         if kind(item) != "text":
             raise ExprError("type", f"can't look for {a(item)} in a string: {short_json(item)} in {short_json(value)}")
         meter.characters(2 * (len(value) + len(item)))  # searching a string takes longer than reading it
-        return item in value
+        return canonical(item) in canonical(value)
     if found == "list":
         if not _is_plain(item):
             return next(_positions(meter, value, item), None) is not None
@@ -96,16 +107,18 @@ def contains(meter: Meter, value: Any, item: Any) -> bool:
     if found == "set":
         return key_of(meter, item) in value.members
     if found == "object":
-        return mapping_key(meter, item) in value
+        return _key_in(value, mapping_key(meter, item)) is not _MISSING
     raise ExprError("type", f"can't look for {short_json(item)} in {a(value)}: {short_json(value)} has no elements")
 
 
 def _is_plain(item: Any) -> bool:
     """Return whether Python's own ``in`` and ``count`` are correct for ``item``.
 
-    They are wrong for 0 and 1, which Python considers equal to false and true.
+    They are wrong for 0 and 1, which Python considers equal to false and true, and for texts that have several Unicode forms.
     """
-    return item.__class__ is str or (item.__class__ in NUMBERS and item != 0 and item != 1)
+    if item.__class__ is str:
+        return not has_other_forms(item)
+    return item.__class__ in NUMBERS and item != 0 and item != 1
 
 
 def _charge(meter: Meter, values: Sequence[Any], item: Any) -> None:
@@ -144,7 +157,7 @@ def key_of(meter: Meter, value: Any, depth: int = 0) -> Hashable:
     found = kind(value)
     if found == "text":
         meter.characters(len(value))
-        return value  # type: ignore[no-any-return]
+        return canonical(value)
     if found == "number":
         return _number_key(value)
     if found == "boolean":
@@ -176,6 +189,19 @@ def mapping_key(meter: Meter, value: Any) -> Hashable:
     return key_of(meter, value)
 
 
+_MISSING: Any = object()
+
+
+def _key_in(value: Mapping[Any, Any], key: Hashable) -> Any:
+    """Return the key of an object that is equal to ``key``, which may be written in another Unicode form; ``_MISSING`` if none is."""
+    if key in value:
+        return key
+    if not isinstance(key, str) or not has_other_forms(key):
+        return _MISSING
+    wanted = canonical(key)
+    return next((each for each in value if isinstance(each, str) and canonical(each) == wanted), _MISSING)
+
+
 def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
     """Return the set of ``values`` in the order of first occurrence.
 
@@ -183,7 +209,7 @@ def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
     """
     meter.make_table(len(values), "a set")
     classes = set(map(type, values))
-    if classes == {str}:
+    if classes == {str} and all(map(str.isascii, values)):
         meter.characters(sum(map(len, values)))
         return Distinct(dict(zip(values, values, strict=True)))
     same = classes == {int} or (classes == {float} and 0.0 not in values)
@@ -215,7 +241,7 @@ def _ordering(sign: Test, holds: Callable[[Any, Any], bool]) -> Holds:
         first, second = kind(left), kind(right)
         if first == second == "text":
             meter.characters(min(len(left), len(right)))
-            return holds(left, right)
+            return holds(canonical(left), canonical(right))
         if first == second == "number":
             return holds(left, right)
         raise _incomparable(left, right, sign)
@@ -301,7 +327,13 @@ def ordered(meter: Meter, values: Any, *, reverse: Any = False) -> list[Any]:
         meter.step((sum(map(len, taken)) >> 8) * rounds)
     if any(value.__class__ is not str for value in taken[:1]) and _ties(taken):
         return sorted(taken, key=_placed, reverse=truth(reverse))
-    return sorted(taken, reverse=truth(reverse))
+    return sorted(taken, key=_order_key(taken), reverse=truth(reverse))
+
+
+def _order_key(values: Sequence[Any]) -> Callable[[Any], Any] | None:
+    """Return the key by which to sort ``values``, which are all numbers or all strings; None if they are their own keys."""
+    texts = len(values) > 0 and kind(values[0]) == "text"
+    return canonical if texts and not all(map(str.isascii, values)) else None
 
 
 def _ties(values: Sequence[Any]) -> bool:
@@ -324,9 +356,6 @@ def extreme_of(pick: Callable[..., Any], best: Any, values: Sequence[Any]) -> An
     equals = [value for value in values if value == best]
     whole = next((value for value in equals if isinstance(value, int)), None)
     return pick(equals, key=_placed) if whole is None else whole
-
-
-_MISSING = object()
 
 
 def extreme(function: str) -> Callable[..., Any]:
@@ -353,7 +382,8 @@ def extreme(function: str) -> Callable[..., Any]:
                 raise ExprError("value", f"{function} of an empty list", hint=f"write {function}(xs, default=0)")
             return default
         _check_order(meter, taken, function)
-        return extreme_of(pick, pick(taken), taken) if len(values) == 1 else pick(taken)
+        best = pick(taken, key=_order_key(taken))
+        return extreme_of(pick, best, taken) if len(values) == 1 else best
 
     return find
 
@@ -388,8 +418,8 @@ def subscript(meter: Meter, value: Any, index: Any) -> Any:
     """
     found = kind(value)
     if found == "object":
-        key = mapping_key(meter, index)
-        if key in value:
+        key = _key_in(value, mapping_key(meter, index))
+        if key is not _MISSING:
             return value[key]
         raise ExprError("key", f"unknown key {short_json(index)}", hint=known_names_hint(index, keys_of(value)))
     if found not in ("list", "text"):
@@ -435,4 +465,4 @@ def got(meter: Meter, value: Any, key: Any, default: Any = None) -> Any:
             f".get(...) requires an object, not {a(value)}" + ("" if value is None else f": {short_json(value)}"),
         )
     mapping: Mapping[Any, Any] = value
-    return mapping.get(mapping_key(meter, key), default)
+    return mapping.get(_key_in(mapping, mapping_key(meter, key)), default)

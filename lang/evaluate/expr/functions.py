@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...catalogue.operations import FUNCTIONS, METHODS
+from ...unicode_forms import canonical
 from .arithmetic import (
     absolute,
     clamped,
@@ -270,14 +271,14 @@ def starts_with(meter: Meter, value: Any, start: Any) -> bool:
     """Return whether the string begins with ``start``."""
     text, part = _text(value, "startswith"), _part(start, "startswith")
     meter.characters(len(part))
-    return text.startswith(part)
+    return canonical(text).startswith(canonical(part))
 
 
 def ends_with(meter: Meter, value: Any, end: Any) -> bool:
     """Return whether the string ends with ``end``."""
     text, part = _text(value, "endswith"), _part(end, "endswith")
     meter.characters(len(part))
-    return text.endswith(part)
+    return canonical(text).endswith(canonical(part))
 
 
 def split(meter: Meter, value: Any, *separator: Any) -> list[str]:
@@ -310,7 +311,7 @@ def count(meter: Meter, value: Any, item: Any) -> int:
         )
     part = _part(item, "count")
     meter.characters(2 * (len(value) + len(part)))
-    return int(value.count(part))
+    return canonical(value).count(canonical(part))
 
 
 def all_of(meter: Meter, values: Any) -> bool:

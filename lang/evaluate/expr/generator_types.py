@@ -11,6 +11,7 @@ from typing import Any, NoReturn, Protocol
 from attrs import evolve, field, frozen
 
 from ...trees.expr import Expr, ListDisplay, Literal, Test, TupleDisplay
+from ...unicode_forms import canonical
 from .comparison import TESTS, mapping_key
 from .values import Distinct, Meter, checked_result
 
@@ -250,11 +251,12 @@ def _constant_equality(writer: Writer, wanted: bool, left: Code, right: Code) ->
     same = "str" if isinstance(value, str) else "bool" if isinstance(value, bool) else "number"
     if same == "number" and kind.within("int", "float"):
         return Code(f"({left.text} {'==' if wanted else '!='} {right.text})", BOOLEAN, total=total)
+    if same == "str":
+        return _constant_text(writer, wanted, left, canonical(value))
     if kind.within(same):
         return Code(f"({left.text} {'==' if wanted else '!='} {right.text})", BOOLEAN, total=total)
     first, again = writer.twice(left)
     fits = {
-        "str": f"{first}.__class__ is str",
         "bool": f"{first}.__class__ is bool",
         "number": f"{first}.__class__ is int or {again}.__class__ is float",
     }[same]
@@ -263,6 +265,21 @@ def _constant_equality(writer: Writer, wanted: bool, left: Code, right: Code) ->
     if kind.within(same, "null"):
         otherwise = "False"
     return Code(f"({again} {sign} {right.text} if {fits} else {otherwise})", BOOLEAN, total=total)
+
+
+def _constant_text(writer: Writer, wanted: bool, left: Code, constant: str) -> Code:
+    """Return the code of a comparison with a constant string in canonical form."""
+    kept, sign = writer.keep(constant), "==" if wanted else "!="
+    if left.kind.within("str"):
+        return Code(f"(canonical({left.text}) {sign} {kept})", BOOLEAN, total=left.total)
+    first, again = writer.twice(left)
+    otherwise = "False" if left.kind.within("str", "null") else f"{'no' if wanted else 'not_null'}({again})"
+    # Most texts are ASCII. An equal text in another form is at most four times as long.
+    other = f"not {again}.isascii() and len({again}) <= {4 * len(constant)} and canonical({again}) == {kept}"
+    test = f"({again} == {kept} or {other})"
+    return Code(
+        f"({'' if wanted else 'not '}{test} if {first}.__class__ is str else {otherwise})", BOOLEAN, total=left.total
+    )
 
 
 def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
@@ -288,6 +305,8 @@ def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
             tests += guard
         tests = [*evaluated, *dict.fromkeys(tests)]
     total = left.total and right.total and not tests
+    if text:
+        operands = [f"canonical({operand})" for operand in operands]
     body = f"{operands[0]} {test} {operands[1]}"
     return Code(f"({' and '.join([*tests, body])})", BOOLEAN, total=total)
 
@@ -330,10 +349,12 @@ def contained(writer: Writer, test: Test, item: Code, values: Expr) -> Code:
     if not fits or not constants or item.value or item.kind.within("int", "float"):
         return writer.ask(TESTS[test], item, writer.write(values), kind=BOOLEAN)
     first, again = writer.twice(item)
-    members = writer.keep(frozenset(constants))
+    is_text = isinstance(constants[0], str)
+    members = writer.keep(frozenset(map(canonical, constants) if is_text else constants))
     otherwise = f"no({again})" if test == "in" else f"not_null({again})"
+    compared = f"canonical({again})" if is_text else again
     return Code(
-        f"({again} {test} {members} if {fits.format(first, again)} else {otherwise})", BOOLEAN, total=item.total
+        f"({compared} {test} {members} if {fits.format(first, again)} else {otherwise})", BOOLEAN, total=item.total
     )
 
 
@@ -442,7 +463,7 @@ def result(meter: Meter, value: Any) -> Any:
 _FUNCTIONS: Iterable[Callable[..., Any]] = (
     fail, is_null, no, not_null, known, iterated, metered, total, power, object_of, result, text_result, is_result,
     is_number, is_number_or_null, is_text_or_null, math.sqrt, math.log, math.log2, math.log10, math.floor, math.ceil,
-    abs, any, all, bool, dict, float, int, len, max, min, round, str, KeyError, TypeError, Exception,
+    canonical, abs, any, all, bool, dict, float, int, len, max, min, round, str, KeyError, TypeError, Exception,
 )  # fmt: skip
 
 SPACE: Mapping[str, Any] = {"__builtins__": {}, **{function.__name__: function for function in _FUNCTIONS}}

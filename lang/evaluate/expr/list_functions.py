@@ -7,6 +7,7 @@ leave out elements in silence.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...unicode_forms import canonical
 from .comparison import ordered
 from .values import ExprError, Meter, a, elements_of, kind, short_json, truth
 
@@ -92,7 +93,8 @@ def in_order(meter: Meter, values: Any, *, reverse: Any = False, key: Any = None
     meter.elements(len(taken))
     meter.hold(8 * len(taken))
     ordered(meter, by)  # checks that the values can be ordered, and charges for the comparisons
-    places = sorted(range(len(taken)), key=by.__getitem__, reverse=truth(reverse))
+    keys = [canonical(each) if isinstance(each, str) else each for each in by]
+    places = sorted(range(len(taken)), key=keys.__getitem__, reverse=truth(reverse))
     return [taken[place] for place in places]
 
 

@@ -27,6 +27,7 @@ from ...trees.seed import (
     Tally,
     Where,
 )
+from ...unicode_forms import canonical, caseless
 from ..expr.arithmetic import total
 from ..expr.comparison import largest, smallest
 from ..expr.interpreter import Evaluator
@@ -157,7 +158,7 @@ def element(row: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 @frozen
 class Table:
-    """The table of a lookup, prepared for searches. ``keys`` are casefolded unless the match is exact.
+    """The table of a lookup, prepared for searches. ``keys`` are in canonical form, and case folded unless the match is exact.
 
     An empty key matches only the empty string, and only if the match is exact. As a substring, it would match every string.
     """
@@ -172,7 +173,7 @@ class Table:
     def of(cls, step: Lookup) -> "Table":
         """Prepare the table of ``step``."""
         exact = step.match == "exact"
-        keys = tuple(key if exact else key.casefold() for key, _ in step.table)
+        keys = tuple(canonical(key) if exact else caseless(key) for key, _ in step.table)
         return cls(step.match, keys, tuple(value for _, value in step.table), step.default, step.source.span)
 
     def find(self, source: Any, meter: Meter) -> Any:
@@ -201,7 +202,7 @@ class Table:
         texts = []
         for element in elements:
             if isinstance(element, str):
-                texts.append(element if self.match == "exact" else element.casefold())
+                texts.append(canonical(element) if self.match == "exact" else caseless(element))
             elif element is not None:
                 message = (
                     f"a lookup's source must be a string or a list of strings, not {a(element)}: {short_json(element)}"

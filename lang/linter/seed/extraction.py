@@ -13,6 +13,7 @@ from ...source import NOWHERE, Span
 from ...trees import walk
 from ...trees.expr import Expr, Field, Literal, Name
 from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup, Reduce, SeedStep, Tally
+from ...unicode_forms import canonical, caseless
 from .context import Compared, Context, compared, expressions_of, fields_in, lint, lint_of_steps, number_of
 
 _NUMBERS = ("stars", "useful", "year", "month", "age_days")
@@ -83,8 +84,9 @@ def unlisted(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
             field = context.fields.get(each.name) if each.namespace == "extraction" else None
             if field is None or field.type != "enum" or not field.values or each.test not in _EQUALITY:
                 continue
+            listed = set(map(canonical, field.values))
             for value in each.values:
-                if isinstance(value, Literal) and isinstance(value.value, str) and value.value not in field.values:
+                if isinstance(value, Literal) and isinstance(value.value, str) and canonical(value.value) not in listed:
                     yield _unlisted(context, field, value)
 
 
@@ -245,7 +247,7 @@ def _enum(context: Context, field: Extracted, at: Span) -> Iterator[Diagnostic]:
         yield context.diagnostic("SEED062", f"the enum {field.name} has only one value", at, hint)
     folded: dict[str, str] = {}
     for value in field.values:
-        key = value.strip().casefold()
+        key = caseless(value.strip())
         if key in folded:
             message = f"the values {folded[key]!r} and {value!r} of {field.name} are the same: case and surrounding spaces are ignored"
             yield context.diagnostic("SEED066", message, at, "remove one of them")
@@ -332,7 +334,7 @@ def keywords(context: Context) -> Iterator[Diagnostic]:
     told = 0
     for number, word in enumerate(keep.keywords):
         span = items[number].span if number < len(items) else NOWHERE
-        folded = word.casefold() if keep.match != "regex" else word
+        folded = caseless(word) if keep.match != "regex" else canonical(word)
         if told >= _MOST:
             return
         if not word.strip():

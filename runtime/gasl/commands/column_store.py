@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....lang.evaluate.conditions import sort_key
 from ....lang.evaluate.conditions.values import hold
+from ....lang.unicode_forms import has_equivalents
 from .. import column_cells
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class ColumnStore:
             before = len(known)
             codes = [0 if text is None else known.setdefault(text, len(known) + 1) for text in block]
             hold(sum(getsizeof(text) + 100 for text in list(known)[before:]))
-            if len(known) > _MOST_TEXTS:
+            if len(known) > _MOST_TEXTS or (len(known) > before and has_equivalents(known)):
                 return False
         if self._array is None:
             hold((4 if kind == "str" else 8) * self._size)

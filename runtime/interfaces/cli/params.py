@@ -102,6 +102,32 @@ def _concurrency(text: Any) -> int:
         raise Misused(f"--max-concurrency: {error.message}", "such as 16, or auto, which adapts to the model") from None
 
 
+def share_option(
+    name: str, help: str, panel: str | None = None, *, low: float = 0, high: float = 1, **settings: Any
+) -> Any:
+    """Return the option ``name`` for a share from ``low`` to ``high``, which may be written as a percentage, such as 10%."""
+
+    def parsed(text: Any) -> float:
+        if isinstance(text, float | int):  # the default
+            return float(text)
+        number = str(text).strip().removesuffix("%")
+        percent = number != str(text).strip()
+        try:
+            value = float(number)
+        except ValueError:
+            raise Misused(
+                f"{name}: {text} is not a number", "write a share such as 0.1, or a percentage such as 10%"
+            ) from None
+        if 1 < value <= 100 and not percent:
+            raise Misused(f"{name}: {text} is more than 1", f"write {number}% or {value / 100:g}")
+        value = value / 100 if percent else value
+        if not low <= value <= high:
+            raise Misused(f"{name}: must be from {low:g} to {high:g}, not {text}", "such as 0.1 or 10%")
+        return value
+
+    return option(name, "SHARE", help, panel, parser=parsed, **settings)
+
+
 MaxConcurrency = Annotated[
     int,
     option(

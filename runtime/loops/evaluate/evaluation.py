@@ -206,6 +206,13 @@ def _notes(gold: Gold) -> tuple[str, ...]:
         notes.append(
             f"{gold.left_out:,} labelled rows of {gold.name} are left out, because their reviews were not picked at random (column picked)"
         )
+    if gold.repeated:
+        noun = "label repeats" if gold.repeated == 1 else "labels repeat"
+        notes.append(f"{gold.repeated:,} {noun} the label of an earlier row of {gold.name} and count once")
+    notes += [
+        f"{count:,} labels of {column} are in another letter case or Unicode form than the label that they mean"
+        for column, count in gold.respelled.items()
+    ]
     if gold.unused:
         notes.append(f"columns of {gold.name} that were not used: {', '.join(gold.unused[:12])}")
     return tuple(notes)

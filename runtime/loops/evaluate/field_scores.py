@@ -4,13 +4,13 @@ An answer that is invalid, failed, filtered out or missing is a wrong answer.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from attrs import define, field, frozen
 
-from .gold import Expected, Kind
+from .gold import Expected, Kind, label_of
 from .intervals import Score, intervals
 from .metrics import Metric, classification, label_order, mean_of, numeric, ranking, sets, spearman, text
 
@@ -29,6 +29,38 @@ METRICS: Mapping[Kind, tuple[str, ...]] = {
     "accept": ("accuracy", "kappa", "macro_f1", "pass_rate"),
 }
 """The metrics of each kind of column, the most important one first."""
+_ALSO_CALLED: Mapping[str, tuple[str, ...]] = {
+    "accuracy": ("acc", "accuracyscore", "exactmatch", "microf1", "f1micro"),
+    "answered_accuracy": ("accuracyofanswered", "accuracyanswered"),
+    "macro_f1": ("f1", "f1score", "fscore", "macrof", "f1macro", "macrof1score", "macroaveragef1", "macroavgf1"),
+    "kappa": ("cohenkappa", "cohenskappa", "cohenkappascore", "kappascore", "quadraticweightedkappa", "qwk"),
+    "within": ("accuracy", "acc"),
+    "mae": ("meanabsoluteerror", "l1"),
+    "rmse": ("rootmeansquarederror",),
+    "spearman": ("spearmanr", "spearmanrho", "rho", "correlation"),
+    "equal": ("accuracy", "acc", "exactmatch", "em"),
+    "token_f1": ("f1", "f1score", "squadf1", "wordf1"),
+    "f1": ("f1score", "macrof1", "microf1", "meanf1", "setf1", "accuracy"),
+    "precision": ("meanprecision", "macroprecision"),
+    "recall": ("meanrecall", "macrorecall"),
+    "hit1": ("hits1", "hitat1", "hitrate1", "precision1", "accuracy", "acc", "top1"),
+    "hit_k": ("hitsk", "hitatk", "hitratek", "recallk", "topk"),
+    "mrr": ("meanreciprocalrank",),
+    "ndcg10": ("ndcg", "ndcgat10"),
+    "pass_rate": ("passrate", "accuracy", "acc", "passed"),
+}
+"""Maps metrics to other usual names, in lower case and without separators. Such a name is refused with the name used here."""
+
+
+def metric_meant(name: str, known: Collection[str]) -> str | None:
+    """Return the metric in ``known`` that ``name`` usually means in other tools; None if no metric is meant."""
+    plain = "".join(character for character in name.casefold() if character.isalnum())
+    for metric in known:
+        if plain == metric.replace("_", "") or plain in _ALSO_CALLED.get(metric, ()):
+            return metric
+    return None
+
+
 LOWER_IS_BETTER = frozenset({"mae", "rmse"})
 COMPARED: Mapping[Kind, tuple[str, ...]] = {
     "label": ("accuracy", "macro_f1"), "flag": ("accuracy", "macro_f1"), "number": ("within", "mae"), "text": ("equal", "token_f1"),
@@ -188,6 +220,8 @@ def predicted(value: Any, expected: Expected) -> Any:
         return None
     match expected.kind:
         case "label":
+            if isinstance(value, str) and expected.labels:
+                return label_of(value.strip(), expected.labels) or value
             return value if isinstance(value, str) else None if isinstance(value, list | dict) else _label_text(value)
         case "flag" | "accept" | "check":
             return value if isinstance(value, bool) else None

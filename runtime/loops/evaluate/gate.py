@@ -34,11 +34,13 @@ from ....lang.trees.expr import (
 from .call_record import CallFigures
 from .comparison import compare
 from .evaluation_report import CandidateReport, Comparisons, EvaluationReport, FieldComparisons, RequirementResult
-from .field_scores import METRICS, Status
+from .field_scores import METRICS, Status, metric_meant
 from .gold import Expected, Gold, GoldError
 from .intervals import Score
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII)
+_SUFFIX = re.compile(r"(?:[-@]\w+)*", re.ASCII)
+"""The rest of a name of a metric in other tools, such as ``macro-f1`` or ``ndcg@10``."""
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _COUNTS = ("items", "groups", *Status.__args__)  # type: ignore[attr-defined]
 _PARTS = ("low", "high")
@@ -102,8 +104,7 @@ def read_requirement(text: str, known: Collection[str]) -> Requirement:
             continue
         path = match[0]
         if path not in known:
-            near = nearest(path, known)
-            hint = f"did you mean {near}?" if near else f"such as {', '.join(list(known)[-3:])}"
+            hint = _path_hint(path + _SUFFIX.match(text, match.end())[0], known)  # type: ignore[index]  # always matches
             if path.startswith(("baseline.", "difference.")) and not any(
                 each.startswith("baseline.") for each in known
             ):
@@ -136,6 +137,24 @@ def read_requirement(text: str, known: Collection[str]) -> Requirement:
     return Requirement(text, read.expr, paths)
 
 
+def _path_hint(path: str, known: Collection[str]) -> str:
+    """Return the hint for an unknown path: the metric of the field that is meant, a similar path, or the field's metrics."""
+    field, _, name = path.partition(".")
+    metrics = metrics_of_field(field, known)
+    if meant := metric_meant(name, metrics):
+        return f"did you mean {field}.{meant}?"
+    plain = _PATH.match(path)
+    near = nearest(plain[0] if plain else path, known)
+    if near and (not metrics or name.partition(".")[0] not in ("f1", "weighted_f1", "f1_weighted")):
+        return f"did you mean {near}?"
+    return f"its metrics are {', '.join(metrics)}" if metrics else f"such as {', '.join(list(known)[-3:])}"
+
+
+def metrics_of_field(field: str, known: Collection[str]) -> list[str]:
+    """Return the metrics of a field among the paths ``known``."""
+    return [path.split(".")[1] for path in known if path.startswith(f"{field}.") and f"{path}.low" in known]
+
+
 _UNKNOWN_VALUE = "EXPR050"
 
 
@@ -144,9 +163,15 @@ def _about_paths(found: Diagnostic, text: str, known: Collection[str]) -> Diagno
     if found.code != _UNKNOWN_VALUE or found.span is None:
         return found
     name = text[found.span.start : found.span.end]
-    near = next((path for path in known if path.endswith(f".{name}")), None) or nearest(name, known)
+    fields = dict.fromkeys(path.split(".")[0] for path in known if f"{path}.low" in known)
+    named = ((each, metric_meant(name, metrics_of_field(each, known))) for each in fields)
+    near = next((f"{each}.{metric}" for each, metric in named if metric), None) or nearest(name, known)
+    metrics = metrics_of_field(name, known)
+    such = [f"{name}.{metric}" for metric in metrics[:3]] or list(known)[:3]
     hint = (
-        f"did you mean {near}?" if near else f"a path names a field and a metric, such as {', '.join(list(known)[:3])}"
+        f"did you mean {near}?"
+        if near and not metrics
+        else f"a path names a field and a metric, such as {', '.join(such)}"
     )
     return Diagnostic("EVAL008", "error", f"the report has no {name}", found.span, (hint,))
 

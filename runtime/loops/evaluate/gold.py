@@ -15,6 +15,8 @@ from blake3 import blake3
 
 from ....lang.diagnostic import nearest, suggestion
 from ....lang.errors import KnotworkError
+from ....lang.evaluate.conditions import identity
+from ....lang.unicode_forms import canonical, caseless
 from ...answers.evaluation import read_check
 from ...excerpts import clipped
 
@@ -104,6 +106,10 @@ class Gold:
     hash: str = ""
     left_out: int = 0
     """Number of labelled rows that are left out because their review was not picked at random."""
+    repeated: int = 0
+    """Number of labels that an earlier row gives too. Each item is scored once."""
+    respelled: Mapping[str, int] = field(factory=dict)
+    """Maps a column to the number of its labels in another letter case or Unicode form than the label that they mean."""
 
     @property
     def groups(self) -> int:
@@ -151,27 +157,30 @@ def read_gold(
     seen_by: dict[str, None] = {}
     listed = list(rows)
     chosen = [str(row.get(PICKED) or RANDOM) != RANDOM for row in listed] if PICKED in columns else []
-    only_random, left_out = any(chosen) and not all(chosen), 0
+    only_random, left_out, repeated = any(chosen) and not all(chosen), 0, 0
+    respelled: Counter[str] = Counter()
     for number, row in enumerate(listed, 1):
         key = {each: value for each in used if (value := row.get(each)) is not None and value != ""}
-        values = _labels(row, gold, number, faults)
+        values = _labels(row, gold, number, faults, respelled)
         if not values:
             continue
         if only_random and chosen[number - 1]:
             left_out += 1
             continue
-        identity = json.dumps(key, sort_keys=True, default=str)
-        found = read.get(identity)
+        same_key = canonical(json.dumps(key, sort_keys=True, default=str, ensure_ascii=False))
+        found = read.get(same_key)
         if found is None:
             binding = bind(key)
             if binding.fault:
                 faults.append(f"row {number:,}: {binding.fault}")
-            found = read[identity] = _Row(key, binding, number)
+            found = read[same_key] = _Row(key, binding, number)
         by = str(row.get(ANNOTATOR) or "") if ANNOTATOR in columns else ""
         seen_by[by] = None
         for column, value in values.items():
             said = found.labels.setdefault(column, {})
-            if by in said and not _equal(said[by], value):
+            if by in said and _equal(said[by], value, gold[column].kind):
+                repeated += 1
+            elif by in said:
                 shown = " by the same annotator" if by else ""
                 faults.append(
                     f"row {number:,}: {shown_key(key)} has the {column} {_short(said[by])} in row {found.row:,} and {_short(value)} "
@@ -186,7 +195,7 @@ def read_gold(
         raise GoldError([f"{name} has no labels: every cell of {', '.join(gold)} is empty"])
     unused = tuple(each for each in columns if each not in gold and each not in used and each not in BESIDE)
     settled = _settled(name, read.values(), gold, unused, tuple(each for each in seen_by if each))
-    return evolve(settled, left_out=left_out)
+    return evolve(settled, left_out=left_out, repeated=repeated, respelled=dict(respelled))
 
 
 def _settled(
@@ -227,7 +236,9 @@ def _majority(values: Sequence[Any]) -> tuple[Any, bool]:
     return next(value for value in values if json.dumps(value, sort_keys=True, default=str) == most[0][0]), False
 
 
-def _labels(row: Mapping[str, Any], gold: Mapping[str, Expected], number: int, faults: list[str]) -> dict[str, Any]:
+def _labels(
+    row: Mapping[str, Any], gold: Mapping[str, Expected], number: int, faults: list[str], respelled: Counter[str]
+) -> dict[str, Any]:
     found = {}
     for column, expected in gold.items():
         raw = row.get(column)
@@ -235,6 +246,8 @@ def _labels(row: Mapping[str, Any], gold: Mapping[str, Expected], number: int, f
             continue
         try:
             found[column] = read_label(raw, expected)
+            if expected.kind == "label" and isinstance(raw, str) and raw.strip() != found[column]:
+                respelled[column] += 1
         except ValueError as error:
             faults.append(f"row {number:,}: {column} is {_short(raw)}; {error}")
     return found
@@ -246,7 +259,9 @@ def read_label(raw: Any, expected: Expected) -> Any:
         case "label":
             text = raw.strip() if isinstance(raw, str) else raw
             text = str(text).lower() if isinstance(text, bool) else str(text)
-            if expected.labels and text not in expected.labels:
+            if expected.labels and (known := label_of(text, expected.labels)) is not None:
+                return known
+            if expected.labels:
                 near = nearest(text, expected.labels)
                 raise ValueError(
                     f"did you mean {near}?" if near else f"the labels are {', '.join(expected.labels[:20])}"
@@ -298,8 +313,20 @@ def _listed(raw: Any) -> list[Any]:
     return [part.strip() for part in text.split(";") if part.strip()]
 
 
-def _equal(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)
+def label_of(text: str, labels: Sequence[str]) -> str | None:
+    """Return the label that ``text`` means: the same label or, if only one label fits, the label in another case or Unicode form."""
+    if text in labels:
+        return text
+    wanted = caseless(text)
+    found = [label for label in labels if caseless(label) == wanted]
+    return found[0] if len(found) == 1 else None
+
+
+def _equal(one: Any, other: Any, kind: Kind) -> bool:
+    """Return whether two labels of a column are equal. The order of a set does not matter."""
+    if kind == "set":
+        return set(map(identity, one)) == set(map(identity, other))
+    return type(one) is type(other) and identity(one) == identity(other)
 
 
 def shown_key(keys: Mapping[str, Any]) -> str:

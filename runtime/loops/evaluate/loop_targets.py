@@ -9,6 +9,7 @@ from attrs import define, field
 
 from ....adapters.llm.strict_schema import capabilities_of
 from ....lang.diagnostic import suggestion
+from ....lang.unicode_forms import canonical
 from ...answers.answer_results import AnswerRequest
 from ...answers.evaluation import CandidateEvaluator, check_evaluators
 from ...answers.judges import Panel
@@ -52,7 +53,7 @@ class RankTarget:
     _names: dict[str, int] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
-        names = [name_of(item) for item in self.work.items]
+        names = [canonical(name_of(item)) for item in self.work.items]
         self._names = {name: place for place, name in enumerate(names, 1) if name and names.count(name) == 1}
 
     def expected(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Expected]:
@@ -64,7 +65,7 @@ class RankTarget:
         found = []
         for each in listed:
             text = str(each).strip()
-            place = self._names.get(text) or (int(text) if text.isdecimal() else None)
+            place = self._names.get(canonical(text)) or (int(text) if text.isdecimal() else None)
             if place is None:
                 raise ValueError(f"unknown item {text[:60]!r}; {suggestion(text, list(self._names))}")
             if not 1 <= place <= len(self.work.items):

@@ -6,6 +6,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from ....lang.trees.seed import Extracted, FormulaSeed, Keep
+from ....lang.unicode_forms import canonical, caseless
 from ...events import CallFinished, Event, Events
 from ...limits import call_options
 from ...models.chunk_queue import Workers
@@ -43,10 +44,10 @@ class SeedTarget:
 
     def __attrs_post_init__(self) -> None:
         for place, context in enumerate(self.contexts):
-            self._by_name.setdefault(context.name, []).append(place)
+            self._by_name.setdefault(canonical(context.name), []).append(place)
             for number, review in enumerate(context.reviews):
                 if review.id is not None:
-                    self._by_id.setdefault(str(review.id), []).append((place, number))
+                    self._by_id.setdefault(canonical(str(review.id)), []).append((place, number))
 
     @property
     def samples(self) -> int:
@@ -71,14 +72,14 @@ class SeedTarget:
         """Return the place of a context or a review."""
         if "context" in keys:
             name = str(keys["context"])
-            found = self._by_name.get(name)
+            found = self._by_name.get(canonical(name))
             if found is None:
                 return Binding(fault=unknown("context", name, self._by_name))
             if len(found) > 1 and "id" not in keys:
                 return Binding(fault=f"{len(found)} contexts have the name {name}; add a column id")
             places = found
         elif "id" in keys:
-            reviews = self._by_id.get(str(keys["id"]), [])
+            reviews = self._by_id.get(canonical(str(keys["id"])), [])
             if not reviews:
                 return Binding(fault=unknown("review id", keys["id"], self._by_id))
             if len(reviews) > 1:
@@ -93,7 +94,7 @@ class SeedTarget:
         return self._bound((places[0], None))
 
     def _with_id(self, places: Sequence[int], own: Any, name: str) -> Binding:
-        reviews = [each for each in self._by_id.get(str(own), []) if each[0] in places]
+        reviews = [each for each in self._by_id.get(canonical(str(own)), []) if each[0] in places]
         if len(reviews) == 1:
             return self._bound(reviews[0])
         if reviews:
@@ -310,7 +311,10 @@ def of_field(wanted: Extracted) -> Expected:
 
 
 MOST_LABELS = 20
-"""A column of texts is scored as labels if it has at most this many different values, and a value occurs twice on average."""
+"""A column of texts is scored as labels if it has at most this many different values, and a value occurs twice on average.
+
+Values that differ only in letter case are one label, in the form that occurs first.
+"""
 
 
 def inferred(name: str, values: Sequence[Any]) -> Expected:
@@ -322,9 +326,9 @@ def inferred(name: str, values: Sequence[Any]) -> Expected:
         return Expected(name, "number")
     if any(isinstance(value, list) or str(value).lstrip().startswith("[") for value in given):
         return Expected(name, "set")
-    texts = {str(value).strip() for value in given}
+    texts = {caseless(text): text for value in reversed(given) if (text := str(value).strip())}
     if texts and len(texts) <= MOST_LABELS and 2 * len(texts) <= len(given):
-        return Expected(name, "label", tuple(sorted(texts)))
+        return Expected(name, "label", tuple(sorted(texts.values())))
     return Expected(name, "text")
 
 

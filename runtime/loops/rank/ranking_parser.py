@@ -15,6 +15,7 @@ from attrs import frozen
 from ....lang.answers import CutOff, without_thinking
 from ....lang.coercion import Fit, as_type, choice_of
 from ....lang.literals import Reading, read, short
+from ....lang.unicode_forms import canonical, caseless
 
 _NAMES = ("name", "item_name", "title", "label", "id", "item_id")
 _LONGEST = 20_000
@@ -78,7 +79,7 @@ def read_order(text: str, items: Sequence[Any]) -> Order:
     answer = without_thinking(text)
     if isinstance(answer, CutOff):
         return Order(reason=f"the output names no item: {answer.reason}")
-    answer, names = answer.strip(), Names.of(items)
+    answer, names = canonical(answer.strip()), Names.of(items)
     if _says_none(answer, names):
         return Order(none=True)
     found = _as_value(answer, names)
@@ -120,7 +121,7 @@ def _contradiction(found: Sequence[Any], named: "set[int]", names: "Names") -> s
 
 @frozen
 class Names:
-    """The item names: ``own`` maps indices to names, and ``indices`` maps folded names to indices.
+    """The item names: ``own`` maps indices to names in composed form, and ``indices`` maps folded names to indices.
 
     ``pattern`` matches the longest name.
     """
@@ -132,7 +133,7 @@ class Names:
     @classmethod
     def of(cls, items: Sequence[Any]) -> "Names":
         """Return the names of items."""
-        own = {index: name for index, item in enumerate(items) if (name := name_of(item))}
+        own = {index: canonical(name) for index, item in enumerate(items) if (name := name_of(item))}
         indices: dict[str, list[int]] = {}
         for index, name in own.items():
             indices.setdefault(_folded_name(name), []).append(index)
@@ -270,7 +271,7 @@ def _index_of(value: Any, names: Names) -> int | None:
         digits = _DIGITS.findall(value) if len(value) <= 40 and _LISTED.fullmatch(value.strip()) else []
         if len(digits) == 1:
             return int(digits[0])
-        entry = _parse_entry(value.strip(), names)
+        entry = _parse_entry(canonical(value.strip()), names)
         return (
             entry[0]
             if entry is not None and entry[0] in (entry[1], *(() if entry[1] is not None else (entry[0],)))
@@ -425,7 +426,7 @@ def _as_choice(text: str, names: Names) -> list[Any] | None:
 
 
 def _folded_name(text: str) -> str:
-    return " ".join(text.strip().strip("`*\"'.").split()).casefold()
+    return caseless(" ".join(text.strip().strip("`*\"'.").split()))
 
 
 def _as_mentions(text: str, names: Names) -> list[Any] | None:

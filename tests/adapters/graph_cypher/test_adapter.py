@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import attrs
 import pytest
@@ -12,7 +13,9 @@ from knotwork.adapters.graph_cypher import is_database, open_database, pull
 from knotwork.adapters.graph_cypher.adapter import CypherAdapter
 from knotwork.adapters.graph_networkx import NetworkXAdapter
 from knotwork.lang.evaluate.conditions import ConditionError
-from knotwork.lang.parse.gasl import parse_gasl
+from knotwork.lang.parse.gasl import parse_condition, parse_gasl
+from knotwork.lang.trees.conditions import Field
+from knotwork.lang.trees.gasl import Order
 from support.graph_databases import write_ladybug
 from support.typed_graph import PATHS
 
@@ -31,6 +34,56 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [("LIVES_IN", "Person", "City", {})],
         [("LIVES_IN", ("Person", 1), ("City", 1), {})],
     )
+
+
+@pytest.fixture(scope="module")
+def cities(tmp_path_factory: pytest.TempPathFactory) -> CypherAdapter:
+    """Cities whose names are composed in one column and partly decomposed in another; ``plain`` is ASCII."""
+    names = [
+        "Z\u00fcrich",
+        "Zu\u0308rich",
+        "Zug",
+        "Bern",
+        "Gene\u0300ve",
+        "Gen\u00e8ve",
+        "K\u00f6niz",
+        "\u212ao\u0308niz",
+    ]
+    rows = [
+        ("City", {"id": f"{name}{at}", "name": name, "composed": normalize("NFC", name), "plain": f"c{at % 3}"})
+        for at, name in enumerate(names)
+    ]
+    columns = dict.fromkeys(("id", "name", "composed", "plain"), "STRING")
+    path = write_ladybug(tmp_path_factory.mktemp("cities") / "cities.lbug", {"City": columns}, rows)
+    return open_database(f"ladybug:{path}")
+
+
+@pytest.mark.parametrize("field", ["name", "composed"])
+@pytest.mark.parametrize(
+    ("test", "count"),
+    [
+        ('= "Zu\u0308rich"', 2), ('!= "Z\u00fcrich"', 6), ('IN ("K\u00f6niz", "Bern")', 3), ('NOT IN ("Gene\u0300ve")', 6),
+        ('CONTAINS "\u00fc"', 2), ('CONTAINS "u"', 1), ('STARTS_WITH "Gen\u00e8"', 2), ('ENDS_WITH "o\u0308niz"', 2),
+        ('MATCHES "^Z\u00fc"', 2), ('MATCHES "^Zu"', 1), ('>= "Zz"', 2), ('= "Bern"', 1),
+    ],
+)  # fmt: skip
+def test_a_database_compares_unicode_forms_as_gasl_does(
+    cities: CypherAdapter, field: str, test: str, count: int
+) -> None:
+    where, _ = parse_condition(f"{field} {test}")
+    assert len(cities.find_nodes(where)) == count
+    whole, _ = parse_condition(f"NOT ({field} {test})")
+    assert len(cities.find_nodes(whole)) == 8 - count
+
+
+def test_a_database_orders_and_groups_only_composed_texts(cities: CypherAdapter) -> None:
+    for field in ("name", "composed"):
+        order = (Order(Field((field,)), True),)
+        found = cities.nodes(None, order=order, limit=3)
+        assert [normalize("NFC", item[field]) for item in found.items] == ["Z\u00fcrich", "Z\u00fcrich", "Zug"]
+    assert "test" not in cities.explain("nodes", parse_condition('composed CONTAINS "\u00fc"')[0]).used
+    assert "test" in cities.explain("nodes", parse_condition('name CONTAINS "\u00fc"')[0]).used
+    assert "test" not in cities.explain("nodes", parse_condition('name = "Bern"')[0]).used
 
 
 @pytest.mark.slow

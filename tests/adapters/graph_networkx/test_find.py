@@ -14,6 +14,7 @@ from knotwork.adapters.graph_networkx import NetworkXAdapter, find
 from knotwork.adapters.graph_networkx.rows import node_id, plain
 from knotwork.adapters.graph_networkx.tables import Computed
 from knotwork.lang.evaluate.conditions import evaluate, sort_key
+from knotwork.lang.parse.gasl import parse_condition
 from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest
 from knotwork.lang.trees.gasl import Order, Path
 from support.conditions import conditions, graphs
@@ -313,3 +314,31 @@ def test_paths_of_an_undirected_graph_are_in_the_order_of_its_edges(kind: Any) -
     for shortest in (False, True):
         found = NetworkXAdapter(graph).paths([*"abc"], None, max_length=1, shortest=shortest)
         assert [item["nodes"] for item in found.items] == [["a", "b"], ["b", "a"], ["b", "c"], ["c", "b"]]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_canonically_equivalent_texts_are_equal_and_stay_as_they_were_written(strict: bool) -> None:
+    """With columns and without (``strict``), also for a column that has other values too."""
+    graph = nx.DiGraph()
+    names = ["Zu\u0308rich", "Z\u00fcrich", "Bern", "Zug"]
+    graph.add_nodes_from((at, {"name": names[at % 4], "mixed": [*names[:2], 7, True][at % 4]}) for at in range(40))
+    graph.add_edges_from((at, at + 1) for at in range(39))
+    graph.add_nodes_from(["Rene\u0301", "Ren\u00e9"])
+    adapter = NetworkXAdapter(graph, strict=strict)
+
+    def count(text: str, kind: str = "nodes") -> int:
+        found = getattr(adapter, kind)(parse_condition(text)[0])
+        return len(found.items)
+
+    for name in names[:2]:
+        assert count(f'name = "{name}"') == count(f'name IN ("{name}", "x")') == count(f'mixed = "{name}"') == 20
+        assert count(f'name != "{name}"') == 20 and count(f'mixed NOT IN ("{name}")') == 20
+        assert count(f'source.name = "{name}"', "edges") == 20
+    assert (count('name STARTS_WITH "Z\u00fc"'), count('name STARTS_WITH "Zu"'), count('name > "Zz"')) == (20, 10, 20)
+    found = adapter.nodes(parse_condition('name = "Z\u00fcrich"')[0], order=[Order(Field(("name",)))])
+    assert {item["name"] for item in found.items} == set(names[:2])
+    assert [item["id"] for item in found.items][:4] == [0, 1, 4, 5]  # equal texts keep the order of the graph
+    assert count('id = "Ren\u00e9"') == 2
+    assert adapter.get_node("Ren\u00e9") == {"id": "Ren\u00e9"} and adapter.get_node("Rene\u0301") == {
+        "id": "Rene\u0301"
+    }

@@ -353,7 +353,7 @@ def test_a_dry_run_has_the_models_of_each_candidate(tmp_path: Path) -> None:
     [
         ({"repeat": 0}, "repeat: expected a whole number from 1 to 20, not 0"),
         ({"tolerance": -1}, "tolerance: expected a number, 0 or greater"),
-        ({"max_failed": "x"}, "max_failed: expected a number from 0 to 1"),
+        ({"max_failed": "x"}, "max_failed: expected a share from 0 to 1, such as 0.1 for 10 %"),
         ({"target_accuracy": 1}, "target_accuracy: expected a number between 0 and 1"),
         ({"candidates": {}}, "there is no candidate"),
         (

@@ -30,6 +30,7 @@ from ..params import (
     flag,
     no_key,
     option,
+    share_option,
 )
 from ..table_options import TABLES, ColumnOf, Encoding, GoldQuery, Query, TextColumn, columns_of
 
@@ -112,20 +113,19 @@ def eval(
     ] = 0.0,
     threshold: Annotated[
         float,
-        option("--threshold", "SHARE", "Minimum score of an accepted answer.", min=0, max=1, show_default=True),
+        share_option("--threshold", "Minimum score of an accepted answer.", show_default=True),
     ] = 0.8,
     k: Annotated[
         int, option("-k", "N", "Number of places that hit@k considers.", min=1, max=1000, show_default=True)
     ] = 10,
     target_accuracy: Annotated[
         float | None,
-        option(
+        share_option(
             "--target-accuracy",
-            "SHARE",
             "Choose the confidence below which the second candidate should answer.",
             GATE,
-            min=0.01,
-            max=0.999,
+            low=0.01,
+            high=0.999,
         ),
     ] = None,
     require: Annotated[
@@ -139,9 +139,7 @@ def eval(
     ] = None,
     max_failed: Annotated[
         float,
-        option(
-            "--max-failed", "SHARE", "Maximum share of labels without an answer.", GATE, min=0, max=1, show_default=True
-        ),
+        share_option("--max-failed", "Maximum share of labels without an answer.", GATE, show_default=True),
     ] = 0.05,
     baseline: Annotated[
         str | None, option("--baseline", "FILE", "Compare with a saved baseline of the same gold table.", GATE)

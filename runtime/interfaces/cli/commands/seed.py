@@ -28,6 +28,7 @@ from ..params import (
     cache_of,
     flag,
     option,
+    share_option,
     time_limit_option,
 )
 from ..table_options import (
@@ -85,12 +86,9 @@ OutFormat = Annotated[
 ]
 AllowInvalid = Annotated[
     float | None,
-    option(
+    share_option(
         "--allow-invalid",
-        "SHARE",
         "Maximum share of a context's kept reviews that may lack a field, such as 0.05 (default: set in the seed, or 0).",
-        min=0,
-        max=1,
     ),
 ]
 Brief = Annotated[bool, flag("--brief", "Omit the extractions.")]

@@ -92,6 +92,11 @@ def test_a_value_of_another_type_is_no_answer() -> None:
     assert predicted("a", Expected("v", "set")) is None
 
 
+def test_a_label_in_another_case_is_this_label() -> None:
+    label = Expected("v", "label", ("Good", "bad"))
+    assert [predicted(each, label) for each in ("good", "BAD ", "other")] == ["Good", "bad", "other"]
+
+
 def test_an_unknown_metric_names_the_metrics() -> None:
     with pytest.raises(
         AttributeError, match="the rating has no metric 'f1'; its metrics are accuracy, macro_f1, kappa"

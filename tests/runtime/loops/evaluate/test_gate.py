@@ -91,6 +91,28 @@ def test_unknown_names_and_broken_expressions_are_refused(report: EvaluationRepo
     assert message in raised.value.message and text in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("rating.f1", "did you mean rating.macro_f1?"),
+        ("rating.f1_macro", "did you mean rating.macro_f1?"),
+        ("rating.macro-f1", "did you mean rating.macro_f1?"),
+        ("rating.f1-score", "did you mean rating.macro_f1?"),
+        ("rating.acc", "did you mean rating.accuracy?"),
+        ("rating.Cohens_Kappa", "did you mean rating.kappa?"),
+        ("rating.weighted_f1", "its metrics are accuracy, macro_f1, kappa, answered_accuracy"),
+        ("f1", "did you mean rating.macro_f1?"),
+        ("rating", "a path names a field and a metric, such as rating.accuracy, rating.macro_f1, rating.kappa"),
+    ],
+)
+def test_another_usual_name_of_a_metric_is_refused_with_the_right_name(
+    report: EvaluationReport, written: str, meant: str
+) -> None:
+    with pytest.raises(RequirementError) as raised:
+        read_requirement(f"{written} >= 0.7", known_paths(report.gold.columns))
+    assert raised.value.hint == meant
+
+
 def test_every_number_of_the_report_can_be_named(report: EvaluationReport) -> None:
     assert set(report_numbers(report)) <= set(known_paths(report.gold.columns, has_evidence=True))
 

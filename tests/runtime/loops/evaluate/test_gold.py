@@ -54,7 +54,21 @@ def test_all_faults_are_reported_together_with_the_nearest_name() -> None:
 def test_the_same_key_with_two_labels_is_a_fault_and_with_one_label_is_one_item() -> None:
     (fault,) = faults([{"id": "a", "rating": "positive"}, {"id": "a", "rating": "negative"}])
     assert 'a has the rating "positive" in row 1 and "negative" here; a column named annotator' in fault
-    assert len(read([{"id": "a", "rating": "positive"}, {"id": "a", "rating": "positive"}]).items) == 1
+    gold = read([{"id": "a", "rating": "positive"}, {"id": "a", "rating": "positive"}])
+    assert (len(gold.items), gold.repeated) == (1, 1)
+    topics = Expected("topics", "set")
+    assert read([{"id": "a", "topics": "x; y"}, {"id": "a", "topics": ["y", "x"]}], topics).repeated == 1
+
+
+def test_a_label_in_another_case_or_unicode_form_is_read_and_counted() -> None:
+    cafe = Expected("rating", "label", ("caf\u00e9", "bar"))
+    gold = read(
+        [{"id": key, "rating": text} for key, text in zip("abc", ("Cafe\u0301", "bar", "BAR"), strict=True)], cafe
+    )
+    assert [item.labels["rating"] for item in gold.items] == ["caf\u00e9", "bar", "bar"]
+    assert gold.respelled == {"rating": 2}
+    (fault,) = faults([{"id": "a", "rating": "Us"}], Expected("rating", "label", ("US", "us")))
+    assert 'rating is "Us"' in fault
 
 
 def test_the_majority_of_the_annotators_counts_and_ties_are_left_out_and_counted() -> None:

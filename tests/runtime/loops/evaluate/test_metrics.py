@@ -146,6 +146,22 @@ def test_labels_keep_their_order_and_unknown_ones_follow() -> None:
     assert classification(["low"], ["low"], ["low", "mid", "high"]).macro_f1 == 1.0
 
 
+def test_macro_f1_averages_over_the_labels_of_gold_and_answers_and_no_answer_is_none_of_them() -> None:
+    own = classification(["a", "a", "b", "c"], ["a", "b", "b", None], ["a", "b", "c", "unused"])
+    assert own.macro_f1 == pytest.approx((2 / 3 + 2 / 3 + 0) / 3)
+    assert classification(["a", "a"], ["a", "x"], ["a", "b"]).macro_f1 == pytest.approx((2 / 3 + 0) / 2)
+
+
+def test_kappa_counts_no_answer_as_a_class_of_its_own() -> None:
+    own = classification(["a", "a", "b", "c"], ["a", "b", "b", None])
+    assert own.kappa == pytest.approx((2 / 4 - 4 / 16) / (1 - 4 / 16))  # by chance: (2 * 1 + 1 * 2 + 1 * 0) of 16
+
+
+def test_scores_of_lists_are_means_over_items() -> None:
+    own = sets([["a"], ["a", "b", "c"], []], [["a"], ["a", "x"], []])
+    assert (own.precision, own.recall, own.f1) == pytest.approx((2.5 / 3, (2 + 1 / 3) / 3, (2 + 2 / 5) / 3))
+
+
 def test_no_answer_is_as_far_from_each_label_as_the_ends_of_the_scale() -> None:
     scale = ["1", "2", "3"]
     gold = ["1", "2", "3", "2", "1", "3"]

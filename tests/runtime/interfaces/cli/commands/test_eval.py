@@ -50,6 +50,12 @@ def test_a_dry_run_says_items_calls_tokens_and_cost_of_each_model(data: Path) ->
     assert call(*ARGS, "--dry-run", "--require", "rating.acuracy > 1").code == 3
 
 
+def test_a_share_may_be_a_percentage_and_a_number_above_1_is_refused(data: Path) -> None:
+    assert call(*ARGS, *GOOD, "--max-failed", "10%").json["max_failed"] == 0.1
+    refused = call(*ARGS, *GOOD, "--max-failed", "10")
+    assert refused.code == 2 and "10 is more than 1" in refused.err and "write 10% or 0.1" in refused.err
+
+
 def test_json_has_all_numbers(data: Path) -> None:
     report = call(*ARGS, *GOOD).json
     scores = report["candidates"]["replay:good.jsonl"]["fields"]["rating"]
