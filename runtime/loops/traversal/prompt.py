@@ -13,6 +13,7 @@ from ....adapters.state import StateStore
 from ....lang.catalogue.language_card import language_card
 from ....lang.catalogue.schema import Attribute, Schema
 from ...excerpts import PromptError, clipped, cut, excerpt, fenced, fill, read_prompt
+from ...gasl.records import coverage
 from .traversal_results import Step
 
 # The views of the graph, the state and the earlier steps in a prompt: JSON lines, each view with its own character limit.
@@ -210,6 +211,8 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
         told += f": {clipped(str(error.get('message', '')), _MESSAGE)}"
         if error.get("hint"):
             told += f" ({clipped(str(error['hint']), _MESSAGE)})"
+    for note in coverage(entry.get("metrics") or {}):
+        told += f"; note: {clipped(note, _MESSAGE)}"
     return told
 
 
