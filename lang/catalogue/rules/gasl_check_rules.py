@@ -333,4 +333,11 @@ GASL_CHECK_RULES = (
         "PARAM least INT = 30\nPARAM least INT = 40\nFIND nodes WHERE age >= ${least} AS old",
         "PARAM least INT = 30\nPARAM most INT = 40\nFIND nodes WHERE age >= ${least} AND age <= ${most} AS some",
     ),
+    _check_rule(
+        "GASL100", "negated-unknown", "warning",
+        "VIA negates a test of an attribute that some edges of the graph do not have.",
+        "A missing attribute is null, and both a comparison with null and its NOT are unknown. Edges without the attribute are therefore "
+        "not followed.",
+        "FIND paths VIA NOT closed = true AS ways", "FIND paths VIA (closed IS NULL OR NOT closed = true) AS ways",
+    ),
 )  # fmt: skip

@@ -97,6 +97,27 @@ def test_edges_hits_and_the_summary() -> None:
     assert plain(run("MEASURE graph USING summary AS s", at)) == [row]
 
 
+def test_every_node_and_every_linked_pair_of_the_measured_graph_has_a_row() -> None:
+    graph: Any = nx.MultiGraph([("a", "b"), ("b", "c"), ("b", "c"), ("c", "c")])
+    graph.add_node("alone")
+    at = session(graph)
+    cut = plain(run("MEASURE graph USING articulation AS m", at))
+    assert [(row["id"], row["articulation"]) for row in cut] == [
+        ("a", False),
+        ("b", True),
+        ("c", False),
+        ("alone", False),
+    ]
+    assert plain(run("MEASURE graph USING bridges AS m", at)) == [
+        {"source": "a", "target": "b", "bridges": True}, {"source": "b", "target": "c", "bridges": False},
+        {"source": "c", "target": "c", "bridges": False},
+    ]  # fmt: skip
+    run('FIND edges WHERE source = "a" AS e', at)
+    run("FIND nodes AS n", at)
+    assert [row["id"] for row in plain(run("MEASURE graph ON e USING articulation AS m", at))] == ["a", "b"]
+    assert len(plain(run("MEASURE n ON e USING articulation AS m", at))) == 4
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
