@@ -125,7 +125,8 @@ class GraphResult:
     includes the elements that have no name in the patterns. ``missing`` says why nothing was found ("" otherwise); ``notes``
     are further messages for the user. ``columnar`` is a function that checks the items against the graph and returns them as
     positions in columns (None if the check fails). It is None if the engine has no columns for the result. ``unused_edges`` is
-    the number of edges that were left out because their cost or weight is null.
+    the number of edges that were left out because their cost or weight is null. ``weight`` is the value or the attribute that
+    weighted the edges of a measured graph ("" if none did).
     """
 
     items: Sequence[Item]
@@ -137,18 +138,21 @@ class GraphResult:
     notes: tuple[str, ...] = ()
     columnar: "Callable[[], ColumnarItems | None] | None" = field(default=None, eq=False, repr=False)
     unused_edges: int = 0
+    weight: str = ""
 
 
 @frozen
 class Links:
     """A graph that was built from given edges. It is measured in place of the engine's graph.
 
-    ``nodes`` are its nodes in order. ``weights`` contains a weight for each edge; it is None for an unweighted graph.
+    ``nodes`` are its nodes in order. ``weights`` contains a weight for each edge; it is None for an unweighted graph. ``note`` says
+    how the edges are weighted, or why they are not.
     """
 
     nodes: Sequence[NodeId]
     edges: Sequence[tuple[NodeId, NodeId]]
     weights: Sequence[float] | None = None
+    note: str = ""
 
 
 @frozen

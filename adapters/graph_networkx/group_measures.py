@@ -14,13 +14,11 @@ import networkx as nx
 import numpy as np
 
 from ..graph import AdapterError
-from .cancellable import watched
+from .cancellable import Ended, watched
 from .measured_graph import Array, MeasuredGraph, Values
 from .node_measures import triangle_counts
 from .tables import Adjacency, distinct
 
-_LOUVAIN_STEPS_A_SECOND = 20_000
-"""Approximate number of nodes and edge ends that louvain processes per second, over all its rounds."""
 _IGRAPH_MOST, _IGRAPH_STEPS_A_SECOND = 120_000, 60_000
 """Limits of igraph's louvain: the maximum number of nodes and edge ends, and how many of them it processes per second.
 
@@ -167,11 +165,10 @@ def communities(task: MeasuredGraph) -> Values:
     made: Any = nx.Graph()
     made.add_nodes_from(range(len(nodes)))
     made.add_weighted_edges_from(links)
-    graph = watched(made, task.deadline.ended, rows=True)
     if method == "label_propagation":
         task.notes.append(f"by label propagation (seed {_SEED})")
-        return _named(task, _labels_spread(graph))
-    return _named(task, _partition(task, graph, levels))
+        return _named(task, _labels_spread(task, made))
+    return _named(task, _partition(task, made, levels))
 
 
 def _named(task: MeasuredGraph, groups: Iterable[Collection[int]]) -> Values:
@@ -198,27 +195,33 @@ def _summed(task: MeasuredGraph) -> list[tuple[int, int, float]]:
     return list(zip(sources[first].tolist(), targets[first].tolist(), sums[order].tolist(), strict=True))
 
 
-def _labels_spread(graph: Any) -> Iterable[Collection[int]]:
+def _labels_spread(task: MeasuredGraph, graph: Any) -> Iterable[Collection[int]]:
     found: Iterable[Collection[int]] = nx.community.fast_label_propagation_communities(
-        graph, weight="weight", seed=_SEED
+        watched(graph, task.deadline.ended, rows=True), weight="weight", seed=_SEED
     )
     return found
 
 
 def _partition(task: MeasuredGraph, graph: Any, levels: list[Iterable[Collection[int]]]) -> Iterable[Collection[int]]:
-    if task.seconds * _LOUVAIN_STEPS_A_SECOND < graph.number_of_nodes() + 2 * graph.number_of_edges():
-        task.limited_by_time(f"by label propagation, as louvain would take too long (seed {_SEED})")
-        return _labels_spread(graph)
+    """Return the communities that louvain finds.
+
+    If louvain finds no level in half of the time, label propagation, which is faster, has the other half.
+    """
+    half, resolution = task.deadline.half(), float(task.settings["resolution"])
+    graph_for_half = watched(graph, lambda: half.ended() or (not levels and half.passed()), rows=True)
+    try:
+        for level in nx.community.louvain_partitions(graph_for_half, seed=_SEED, resolution=resolution):
+            levels.append(level)
+            if task.deadline.passed():
+                task.limited_by_time("the refinement of the groups is incomplete")
+                break
+    except Ended:
+        if half.ended():
+            raise
+        task.limited_by_time(f"by label propagation (seed {_SEED}): louvain found no groups in half of the time limit")
+        return _labels_spread(task, graph)
     task.notes.append(f"by louvain (seed {_SEED})")
-    found: Iterable[Collection[int]] = []
-    resolution = float(task.settings["resolution"])
-    for level in nx.community.louvain_partitions(graph, seed=_SEED, resolution=resolution):
-        found = level
-        levels.append(level)
-        if task.deadline.passed():
-            task.limited_by_time("the refinement of the groups is incomplete")
-            break
-    return found
+    return levels[-1]
 
 
 def _multilevel(task: MeasuredGraph, links: Sequence[tuple[int, int, float]]) -> Values:

@@ -1,10 +1,8 @@
 """The graph that ``MEASURE`` measures: its arrays and weights, and a NetworkX graph for NetworkX's algorithms."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from numbers import Real
 from typing import Any, TypeAlias
 
 import networkx as nx
@@ -12,12 +10,13 @@ import numpy as np
 from attrs import define, field
 from numpy.typing import NDArray
 
+from ...lang.catalogue.measures import BY_1, MEASURES, default_weights, no_weight
 from ...lang.trees.conditions import Constant, Value
 from ..graph import Links
 from .cancellable import Late, watched
 from .edge_costs import cached_costs
-from .rows import Deadline
-from .tables import Adjacency, Computed, distinct
+from .rows import Deadline, node_id
+from .tables import Adjacency, Computed, EdgeTable, distinct
 
 Array: TypeAlias = NDArray[Any]
 Values: TypeAlias = "Mapping[Any, Any] | Sequence[Any]"
@@ -67,7 +66,8 @@ _STEP = 8192
 class MeasuredGraph:
     """A graph to be measured, and the notes made while it is measured.
 
-    ``wanted`` are the positions of the nodes whose values are wanted. ``weights`` contains the weight of every edge, in the
+    ``wanted`` are the positions of the nodes whose values are wanted. ``weight`` is the value or the attribute that is the weight
+    of the edges; "" if it is not known. ``weights`` contains the weight of every edge, in the
     order of the edges; it is None for an unweighted graph. ``used`` marks the edges with a weight; None means all edges. At the
     time limit, ``partial`` returns the values computed so far; it is None if they would not be useful. ``limits`` are the notes
     about effects of the time limit.
@@ -79,6 +79,7 @@ class MeasuredGraph:
     settings: Mapping[str, Any]
     deadline: Deadline
     seconds: float
+    weight: str = ""
     weights: Array | None = None
     used: NDArray[np.bool_] | None = None
     unused: int = 0
@@ -97,19 +98,20 @@ class MeasuredGraph:
         """Whether the graph is directed."""
         return bool(self.graph.is_directed())
 
-    def take_weight(self, value: Value | None, links: Links | None, by_default: bool) -> None:
-        """Read the weights from ``value``, from ``links`` or, if ``by_default``, from the numeric attribute ``weight``.
+    def take_weight(self, name: str, value: Value | None, links: Links | None) -> None:
+        """Read the weights of the algorithm ``name`` from ``value`` or ``links``; without both, use its default.
+
+        A note says what the weights are, or why the graph is unweighted.
 
         Raises ``UnusableValue``. Raises ``Late`` if the time limit passes.
         """
-        table = self.kept.edges(self.graph)
+        table, spec = self.kept.edges(self.graph), MEASURES[name]
         if links is not None:
             if links.weights is not None:
                 self.weights = np.array([data["weight"] for data in table.data], float)
-            if links.weights is not None or by_default:
-                self.notes.append("unweighted" if links.weights is None else "weighted")
+            note = links.note
         elif isinstance(value, Constant) and value.value == 1:
-            self.notes.append("unweighted")
+            note = BY_1
         elif value is not None:
             costs = cached_costs(self.graph, self.kept, value, self._look)
             self.unused = costs.check(table, lambda at: np.ones(len(at), np.bool_))
@@ -117,9 +119,12 @@ class MeasuredGraph:
             if self.unused:
                 self.used = np.ones(len(table), np.bool_)
                 self.used[costs.nulls] = False
-            self.notes.append(f"weighted by {costs.text}")
-        elif by_default:
-            self.weights, note = self.kept.part("weights", lambda: _default_weights(table.data))
+            self.weight, note = costs.text, f"weighted by {costs.text}"
+        elif spec.weighted:
+            self.weight, self.weights, note = self.kept.part("weights", lambda: _default_weights(table))
+        else:
+            note = no_weight(name)
+        if note:
             self.notes.append(note)
 
     def _look(self) -> None:
@@ -219,17 +224,13 @@ class MeasuredGraph:
             self.caps_hit.append("timeout_s")
 
 
-def _default_weights(data: Sequence[Mapping[Any, Any]]) -> tuple[Array | None, str]:
-    """Return the attribute ``weight`` of every edge (1 if missing), and a note. None if no edge has it, or one is unusable."""
-    found = [each.get("weight") for each in data]
-    if all(value is None for value in found):
-        return None, "unweighted"
-    for value in found:
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
-            return None, "unweighted: a weight is negative or not a number"
-    return np.array([1.0 if value is None else float(value) for value in found]), "weighted"
+def _default_weights(table: EdgeTable) -> tuple[str, Array | None, str]:
+    """Return ``default_weights`` of all edges, with the weights as an array."""
+    nodes = table.ends.nodes
+    name, weights, note = default_weights(
+        table.data, lambda at: (node_id(nodes[table.sources[at]]), node_id(nodes[table.targets[at]]))
+    )
+    return name, None if weights is None else np.array(weights), note
 
 
 def sums(values: Array, adjacency: Adjacency) -> Array:

@@ -21,7 +21,6 @@ from . import node_measures as nodes
 from .cancellable import Alarm, Late
 from .find import MISSING, find_node
 from .measured_graph import MeasuredGraph, Values, graph_of, look
-from .neighbourhood import resolved
 from .pair_measures import measured_pairs, positions_of_pairs
 from .rows import Deadline, Items, node_id
 from .tables import Computed, computed
@@ -77,8 +76,9 @@ def measure(
 
     If ``caps`` are ``Stoppable``, the caller can cancel the computation. The entire graph is always measured. With ``among``,
     the result has only the rows of these nodes, in that order, or of the edges between two of them. Counts and groups are
-    integers, other values floats. Values not computed within the time limit are omitted; betweenness is estimated from the
-    shortest paths from sampled nodes. In both cases ``caps_hit`` contains ``timeout_s``. Raises ``UnusableValue``. Raises
+    integers, other values floats. Values not computed within the time limit are omitted; betweenness is then estimated from the
+    shortest paths from the nodes that were processed, in random order. In both cases ``caps_hit`` contains ``timeout_s``.
+    Raises ``UnusableValue``. Raises
     ``AdapterError``, for example if there is no result in time.
     """
     name = algorithm.lower()
@@ -111,16 +111,21 @@ def measure(
         except Late:
             raise _out_of_time(name, caps.timeout_s, len(links.nodes), len(links.edges)) from None
     chosen = {each: given.get(each, setting.default) for each, setting in known.settings.items()}
-    wanted = _wanted(graph, kept, among)
+    wanted, unknown = _wanted(graph, kept, among)
     task = MeasuredGraph(graph, kept, wanted[: caps.max_results], chosen, deadline, caps.timeout_s)
     try:
-        task.take_weight(weight, links, known.weighted)
+        task.take_weight(name, weight, links)
     except Late:
         _done_in_time(task, name)
 
+    if unknown:
+        task.notes.append(f"{unknown:,} of {len(among or ()):,} ids without a node")
+    given_pairs = None if pairs is None else positions_of_pairs(_finder(graph, kept), pairs)
+    if given_pairs is not None and len(given_pairs) < len(pairs or ()):
+        task.notes.append(f"{len(pairs or ()) - len(given_pairs):,} of {len(pairs or ()):,} pairs without two nodes")
+
     def of_pairs() -> Any:
         among_them = None if among is None else wanted
-        given_pairs = None if pairs is None else positions_of_pairs(_finder(graph, kept), pairs)
         return measured_pairs(task, name, given_pairs, among_them, caps.max_results + 1, caps.max_examined)
 
     compute = of_pairs if known.shape == "pairs" else lambda: MEASURES[name](task)
@@ -140,14 +145,18 @@ def measure(
     hit = (*(["max_results"] if capped else []), *task.caps_hit)
     used = ", ".join([name, *dict.fromkeys(task.notes)])
     limits = tuple(dict.fromkeys(task.limits))
-    return GraphResult(items, hit, used, len(task.nodes), notes=limits, unused_edges=task.unused)
+    return GraphResult(
+        items, hit, used, len(task.nodes), notes=limits, unused_edges=task.unused, weight=task.weight
+    )  # fmt: skip
 
 
-def _wanted(graph: Any, kept: Computed, among: Sequence[NodeId] | None) -> Sequence[int]:
+def _wanted(graph: Any, kept: Computed, among: Sequence[NodeId] | None) -> tuple[Sequence[int], int]:
+    """Return the positions of the wanted nodes, without duplicates, and the number of ids without a node."""
     if among is None:
-        return range(graph.number_of_nodes())
-    places = kept.nodes(graph).positions
-    return [places[node] for node in resolved(graph, among)]
+        return range(graph.number_of_nodes()), 0
+    find = _finder(graph, kept)
+    found = [find(identifier) for identifier in among]
+    return list(dict.fromkeys(at for at in found if at is not None)), sum(at is None for at in found)
 
 
 def _finder(graph: Any, kept: Computed) -> Callable[[NodeId], int | None]:
@@ -165,8 +174,6 @@ def _done_in_time(task: MeasuredGraph, name: str) -> Values:
     values = task.partial() if task.partial is not None else {}
     if not values:
         raise _out_of_time(name, task.seconds, task.graph.number_of_nodes(), task.graph.number_of_edges())
-    if "timeout_s" not in task.caps_hit:
-        task.caps_hit.append("timeout_s")
     return values
 
 

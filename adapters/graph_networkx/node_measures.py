@@ -11,15 +11,11 @@ import numpy as np
 from attrs import frozen
 
 from ..graph import AdapterError
-from .cancellable import Ended
+from .cancellable import Ended, Late
 from .key_set import KeySet
 from .measured_graph import Array, MeasuredGraph, Values, sums
 from .tables import Adjacency, distinct
 
-_STEPS_A_SECOND = 1_000_000
-"""Approximate number of edges that a Python search traverses per second; used to decide whether betweenness is estimated."""
-_DIJKSTRA = 10
-"""A search along weighted edges takes about this many times as long as a search along unweighted edges."""
 _LARGEST = 2.0**500
 """If a weight is larger than this, all weights are divided by the largest weight."""
 _SEED = 0
@@ -209,24 +205,27 @@ def betweenness(task: MeasuredGraph) -> Values:
         values: Values = nx.betweenness_centrality(graph, weight="weight" if weighted else None)
         return values
     sums_ = PathSums(graph, weighted=weighted)
-    count, cost = len(sums_.nodes), graph.number_of_nodes() + 2 * graph.number_of_edges()
-    cost *= _DIJKSTRA if weighted else 1
-    enough = int(task.seconds * _STEPS_A_SECOND / max(1, cost))
-    sources = list(range(count))
-    if enough < 4 * count:  # the time may not suffice; if so, the first sources represent all nodes
-        sources = Random(_SEED).sample(sources, max(1, min(enough, count)))  # noqa: S311 - a sample, no secret
+    count = len(sums_.nodes)
 
-    def estimated() -> Values:
+    def found() -> Values:
         if sums_.processed < count:
-            task.limited_by_time(f"estimated from {sums_.processed:,} sampled nodes (seed {_SEED})")
+            note = f"estimated from the paths of {sums_.processed:,} of {count:,} nodes, sampled with seed {_SEED}"
+            task.limited_by_time(note)
+        else:
+            task.notes.append("exact")
         return sums_.values()
 
-    task.partial = estimated
-    for source in sources:
-        if task.deadline.ended():
-            raise Ended
+    task.partial = found
+    # The order is random, so that the first sources represent all nodes if the time ends before the last one.
+    for source in Random(_SEED).sample(range(count), count):  # noqa: S311 - a sample, no secret
+        if task.deadline.passed():
+            break
         sums_.add(source)
-    return estimated()
+    if task.deadline.ended():
+        raise Ended
+    if not sums_.processed:
+        raise Late
+    return found()
 
 
 def edge_betweenness(task: MeasuredGraph) -> dict[tuple[Any, Any], float]:
@@ -297,16 +296,12 @@ def _so_far(task: MeasuredGraph, values: Any) -> Values:
 def eigenvector(task: MeasuredGraph) -> Values:
     """Return the eigenvector centrality of each node."""
     graph = task.simple(rows=True, merge="sum")
-    steps = graph.number_of_nodes() + 2 * graph.number_of_edges()
-    rounds = max(20, min(1000, int(task.seconds * _STEPS_A_SECOND / steps)))
     weight = None if task.weights is None else "weight"
     try:
-        values: Values = nx.eigenvector_centrality(graph, max_iter=rounds, weight=weight)
+        values: Values = nx.eigenvector_centrality(graph, max_iter=1000, weight=weight)
     except nx.PowerIterationFailedConvergence:
         hint = "use pagerank, which always converges"
-        if rounds < 1000:
-            hint += ", or raise adapter.caps.timeout_s with SET"
-        raise AdapterError(f"eigenvector did not converge in {rounds:,} rounds", hint=hint) from None
+        raise AdapterError("eigenvector did not converge in 1,000 rounds", hint=hint) from None
     return values
 
 

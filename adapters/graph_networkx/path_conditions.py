@@ -10,6 +10,8 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from ...lang.evaluate.conditions import ConditionError, Reader, evaluate, look_up
+from ...lang.evaluate.conditions.interpreter import dated
+from ...lang.evaluate.expr.date_functions import Moment
 from ...lang.trees import Node, walk
 from ...lang.trees.conditions import (
     And,
@@ -178,7 +180,7 @@ def path_readers(graph: Any, cost: Callable[[Sequence[Any]], Any] | None = None)
 
 # INCREASING: the values of a field as ranks, so that a search can drop a path as soon as a value decreases.
 
-_NUMBER, _TEXT, _BOOLEAN, _OTHER = range(4)
+_NUMBER, _TEXT, _BOOLEAN, _MOMENT, _OTHER = range(5)
 
 
 @frozen(eq=False)
@@ -249,10 +251,10 @@ def order_of(graph: Any, kept: Computed, parts: PathParts) -> PathOrder | None:
 def _ranks(graph: Any, kept: Computed, kind: str, path: tuple[str, ...]) -> Ranks:
     readers = edge_readers(graph) if kind == "edges" else node_readers(graph)
     table, read = kept.table(graph, kind), readers(Field(path)).read
-    values = [plain(read(*row)) for row in table.rows(range(len(table)))]
+    values = [dated(plain(read(*row))) for row in table.rows(range(len(table)))]
     kinds = np.array([_kind(value, at) for at, value in enumerate(values)], np.int64)
     ranks = np.zeros(len(values), np.int64)
-    for each in (_NUMBER, _TEXT, _BOOLEAN):
+    for each in (_NUMBER, _TEXT, _BOOLEAN, _MOMENT):
         at = np.flatnonzero(kinds == each).tolist()
         rank = {value: place for place, value in enumerate(sorted({values[place] for place in at}))}
         ranks[at] = [rank[values[place]] for place in at]
@@ -266,4 +268,6 @@ def _kind(value: Any, at: int) -> int:
         return _BOOLEAN
     if isinstance(value, int | float):
         return _NUMBER
+    if isinstance(value, Moment):
+        return _MOMENT
     return _TEXT if isinstance(value, str) else _OTHER + at  # a list or an object has no order, not even with itself

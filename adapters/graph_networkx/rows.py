@@ -193,6 +193,10 @@ class Deadline:
         """The seconds until the deadline; 0 if it has passed."""
         return max(0.0, self._end - monotonic())
 
+    def half(self) -> "Deadline":
+        """Return the deadline of a part of the search that may use half of the time left."""
+        return Deadline(self.seconds_left / 2, self.ended)
+
     def passed(self) -> bool:
         """Return whether the time limit has passed or the caller has cancelled."""
         self.hit = self.hit or monotonic() > self._end or self.ended()

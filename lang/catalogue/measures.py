@@ -5,7 +5,10 @@ graph knows the same names as the engine. See ``docs/reference/gasl.md#measure``
 """
 
 import json
-from collections.abc import Mapping
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -40,7 +43,7 @@ class MeasureSpec:
     """An algorithm.
 
     ``weight`` says what ``BY value`` means: a "strength" (more is closer), a "distance" (more is farther), or "" if the algorithm takes no
-    weight. If ``weighted`` is true and the command has no BY, the algorithm uses the numeric edge attribute ``weight``. If ``directed`` is
+    weight. If ``weighted`` is true and the command has no BY, the algorithm uses ``default_weights``. If ``directed`` is
     true, the algorithm needs a directed graph, and ``instead`` is the similar algorithm for undirected graphs.
     """
 
@@ -186,6 +189,64 @@ def weight_fault(algorithm: str) -> tuple[str, str] | None:
         return None
     takers = ", ".join(each for each, spec in MEASURES.items() if spec.weight)
     return f"{algorithm} takes no weight", f"remove BY; algorithms with a weight: {takers}"
+
+
+# How the edges are weighted, as a note, and the weight of an algorithm without BY.
+
+BY_1 = "unweighted (BY 1)"
+
+
+def no_weight(algorithm: str) -> str:
+    """Return a note that an algorithm is unweighted without BY."""
+    return "unweighted without BY" if MEASURES[algorithm].weight else f"unweighted: {algorithm} takes no weight"
+
+
+def default_weights(
+    edges: Sequence[Mapping[Any, Any]], ends: Callable[[int], tuple[Any, Any]]
+) -> tuple[str, list[float] | None, str]:
+    """Return the attribute with the weights, the weight of each edge, and a note; "" and None for an unweighted graph.
+
+    The attribute is ``weight``. If no edge has it, it is the only attribute that differs from ``weight`` in case. A missing
+    weight is 1. If the weight of an edge is not a finite number of at least 0, the graph is unweighted, and the note says why.
+    ``ends`` returns the source and the target of the edge at an index.
+    """
+    name = "weight"
+    found = [edge.get(name) for edge in edges]
+    if all(value is None for value in found):
+        others = {each for edge in edges for each in edge if isinstance(each, str) and each.casefold() == "weight"}
+        others.discard(name)
+        if len(others) > 1:
+            return (
+                "",
+                None,
+                f"unweighted: no edge has an attribute weight, but there are {' and '.join(sorted(others))}",
+            )
+        if not others:
+            return "", None, "unweighted: no edge has an attribute weight"
+        name = others.pop()
+        found = [edge.get(name) for edge in edges]
+    wrong = {at: kind for at, value in enumerate(found) if value is not None and (kind := _unusable(value))}
+    if wrong:
+        counts = [f"{kind} on {count:,} of {len(found):,} edges" for kind, count in Counter(wrong.values()).items()]
+        at = next(iter(wrong))
+        source, target = (str(each)[:_SHOWN] for each in ends(at))
+        first = f"the first is {_shown(found[at])[:_SHOWN]}, on the edge from {source} to {target}"
+        return "", None, f"unweighted: {name} is {' and '.join(counts)} ({first})"
+    missing = sum(value is None for value in found)
+    note = f"weighted by {name}"
+    if missing:
+        note += f" ({missing:,} of {len(found):,} edges have no {name}, which counts as 1)"
+    return name, [1.0 if value is None else float(value) for value in found], note
+
+
+def _unusable(value: Any) -> str:
+    """Return why a value can't be a weight; "" if it can."""
+    if isinstance(value, str):
+        return "a text"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return "not a number"
+    number: Any = value
+    return "negative" if number < 0 else "" if number <= sys.float_info.max else "not finite"
 
 
 _SHOWN = 60

@@ -20,7 +20,7 @@ from ...lang.source import Source
 from ...lang.trees.expr import Expr
 from ...lang.trees.gasl import Program
 from ...lang.trees.lwt import ABSENT, MISSING, RESERVED
-from ..gasl.records import ExecutionRecord, last_with_value, unused_rows
+from ..gasl.records import ExecutionRecord, coverage, last_with_value
 from ..lwt.runner import run as run_script
 from ..results import Run, ScriptError, coercions
 from .checks import CheckedScript, check_script
@@ -143,14 +143,13 @@ def _command_outcome(record: ExecutionRecord) -> Outcome:
     names = tuple(dict.fromkeys(_bound_names(record))) if good else ()
     if last is not None and good:
         size = describe_size(last.value) + (f" in {last.variable}" if last.variable else "")
-        summary = f"{size} · {metrics['used']}" if metrics.get("used") else size
+        summary = f"{size} · {metrics['used']}" if metrics.get("used") and not metrics.get("notes") else size
     else:
         figures = {name: value for name, value in record.summary.items() if value is not None}
         figures.pop("asserted", None)  # the message already contains this figure
         summary = ", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in figures.items())
-    notes = [str(metrics["remark"])] if metrics.get("remark") else []
-    notes += [f"stopped at the cap on {name.removeprefix('max_')}" for name in metrics.get("caps_hit", ())]
-    notes += [unused] if (unused := unused_rows(metrics)) else []
+    notes = [f"stopped at the cap on {name.removeprefix('max_')}" for name in metrics.get("caps_hit", ())]
+    notes += coverage(metrics)
     return Outcome(
         status, last.value if last is not None and good else NOTHING, summary,
         "" if status == "done" else str(error.get("message", "")), str(error.get("hint") or ""), tuple(notes), names=names,

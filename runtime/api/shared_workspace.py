@@ -30,7 +30,7 @@ from ..gasl import ExecutionError, GASLExecutor, PlanError
 from ..gasl.blocks import handles
 from ..gasl.commands.parameters import checked_parameters, give_parameters
 from ..gasl.prepare import ceiling_of, ready_of
-from ..gasl.records import ContextStore, ExecutionRecord, last_with_value, plan_status
+from ..gasl.records import ContextStore, ExecutionRecord, coverage, last_with_value, plan_status
 from ..gasl.surroundings import Surroundings, roll_back
 from ..lwt.runner import run as run_lwt
 from ..models.factory import open_state
@@ -43,7 +43,8 @@ from .workspace import Models, StateStore, Workspace
 __all__ = [
     "ABSENT", "MAIN", "MISSING", "BudgetExceeded", "CallUsage", "ClientChecks", "ClientSessions", "ContextStore",
     "DroppedSession", "ExecutionError", "ExecutionRecord", "GASLExecutor", "Models", "PlanError", "Price", "ProgramRun",
-    "ResultStore", "ScriptError", "SessionKey", "SharedWorkspace", "Tally", "checked_parameters", "last_with_value", "plan_status",
+    "ResultStore", "ScriptError", "SessionKey", "SharedWorkspace", "Tally", "checked_parameters", "coverage", "last_with_value",
+    "plan_status",
     "uses_graph",
 ]  # fmt: skip
 

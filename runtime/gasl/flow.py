@@ -35,7 +35,7 @@ from .blocks import Ran, handles, run_branch, run_on, run_try
 from .dispatcher import CommandDispatcher, settled
 from .explanation import explain
 from .record_writer import Clock, Place, recorded
-from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status, as_history, unused_rows
+from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status, as_history, coverage
 
 _GIVEN_ITEMS, _GIVEN_LENGTH = 1_000, 64_000
 """Limits of the initial variables in the history: items per variable, and characters of all variables as JSON."""
@@ -232,7 +232,7 @@ class Flow:
         record = recorded(place, clock, result, self.source, variable=variable, nested=inner.nested)
         message = "" if inner.nested or record.error is None else str(record.error["message"])  # else already reported
         if not inner.nested:
-            message = "; ".join(filter(None, (message, unused_rows(record.metrics))))
+            message = "; ".join(filter(None, (message, *coverage(record.metrics))))
         self.emit(CommandFinished(place.plan_id, place.label, record.status, record.duration, result.count, message))
         return record
 

@@ -105,6 +105,8 @@ def _metrics(result: ExecutionResult) -> dict[str, Any]:
         metrics["incomplete_from"] = list(result.incomplete_from)
     if result.used:
         metrics["used"] = result.used
+    if result.notes:
+        metrics["notes"] = list(result.notes)
     metrics |= {name: result.summary[name] for name in _COUNTED_ROWS if name in result.summary}
     if result.calls or result.cached or result.usage != Usage():
         metrics["calls"] = result.calls

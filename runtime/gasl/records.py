@@ -152,7 +152,7 @@ class ExecutionResult:
     computed the result. ``kind`` is the kind of a model's error (``LLMError.kind``) if a model call failed. ``incomplete_from``
     names the incomplete variables and keys from which the result was computed. ``written`` is the value that the command wrote
     to the state; None if the command wrote nothing. If the value has more items than the record, ``shown`` is the number of
-    items in the record.
+    items in the record. ``notes`` are sentences about what the result covers, whatever the status.
     """
 
     status: Status = "success"
@@ -173,6 +173,7 @@ class ExecutionResult:
     incomplete_from: tuple[str, ...] = ()
     written: Value | None = None
     shown: int | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of_items(
@@ -275,6 +276,16 @@ def _some(examples: Sequence[str] | None, count: int) -> str:
     return f" ({', '.join(map(str, examples))}{more})" if examples else ""
 
 
+def coverage(metrics: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the sentences about what a result covers: its notes, the message of a success, and the unused rows.
+
+    Every display of a command shows them.
+    """
+    notes = metrics.get("notes")
+    found = [*(notes if isinstance(notes, list | tuple) else ()), metrics.get("remark"), unused_rows(metrics)]
+    return tuple(dict.fromkeys(str(each) for each in found if each))
+
+
 def plan_status(records: Sequence[ExecutionRecord]) -> Status:
     """Return the status of a complete plan from the records of its outermost level.
 
@@ -336,6 +347,8 @@ def as_history(record: ExecutionRecord, most: int = 200) -> dict[str, Any]:
         fields := (record.metrics.get("shape") or {}).get("fields"), list
     ):  # a planner needs the names of all columns
         entry["metrics"]["shape"]["fields"] = [cut(str(name), most) for name in fields]
+    if notes := record.metrics.get("notes"):  # a note that is cut would not say what the result covers
+        entry["metrics"]["notes"] = [cut(str(note), 1_000) for note in notes]
     if record.part:
         entry["part"] = record.part
     if record.variable is not None:

@@ -229,6 +229,8 @@ def _computation(piece: Mapping[str, Any]) -> str:
         return ""
     settings = piece.get("settings")
     given = [f"{name} = {value}" for name, value in settings.items()] if isinstance(settings, Mapping) else []
+    if note := piece.get("note"):
+        return cut(", ".join([*given, str(note)]), _LONGEST) + step
     weight = [f"weighted by {piece['weight']}"] if piece.get("weight") else []
     measured = [f"in the graph made of {piece['on']}"] if piece.get("on") else []
     return cut(", ".join([str(piece["algorithm"]), *given, *weight, *measured]), _LONGEST) + step

@@ -11,7 +11,7 @@ from ...lang.parse.gasl import parse_command
 from ...lang.printer.gasl_printer import format_condition, format_pattern
 from ...lang.trees import conditions as c
 from ...lang.trees import gasl as g
-from ..gasl.records import unused_rows
+from ..gasl.records import coverage
 from .account import figure
 
 # Descriptions of commands and conditions, for readers who do not know the language.
@@ -315,10 +315,9 @@ def _step(entry: Mapping[str, Any], why: str, left_out: int) -> Step:
     outcome = _OUTCOMES.get(status, status)
     if count is not None and not command.upper().startswith(_SETTING_UP) and status in ("success", "partial"):
         outcome = f"{count:,} {'in part' if status == 'partial' else 'in all'}"
-    message = error.get("message", "") if isinstance(error, Mapping) else ""
+    message = str(error.get("message", "")) if isinstance(error, Mapping) else ""
     metrics = entry.get("metrics")
-    unused = unused_rows(metrics) if isinstance(metrics, Mapping) else ""
-    message = "; ".join(filter(None, (str(message), unused)))
+    message = "; ".join(filter(None, (message, *(coverage(metrics) if isinstance(metrics, Mapping) else ()))))
     number = "" if part == _ROLLBACK else f"{entry.get('step', '')}{f'.{part}' if part else ''}"
     depth = 0 if part in ("", _ROLLBACK) else min(part.count(".") + 1, 4)
     return Step(
@@ -329,7 +328,7 @@ def _step(entry: Mapping[str, Any], why: str, left_out: int) -> Step:
         why,
         status,
         outcome,
-        str(message),
+        message,
         bool(entry.get("rolled_back")),
         left_out,
     )

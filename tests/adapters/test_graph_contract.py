@@ -291,6 +291,11 @@ def test_measures(graph: GraphAdapter) -> None:
     assert {"pagerank", "degree", "betweenness", "components", "communities"} <= set(graph.measures)
     assert graph.measure("degree", ["ada"]).items[0] == {"id": "ada", "degree": 3}
     assert len(graph.measure("pagerank").items) == 5
+    assert graph.measure("pagerank").used == "pagerank, weighted by weight"
+    assert graph.measure("betweenness").used == "betweenness, unweighted without BY, exact"
+    cut = graph.measure("articulation").items
+    assert {item["id"] for item in cut} == {name for name, _ in NODES}
+    assert [item["id"] for item in cut if item["articulation"]] == ["ada"]
     with pytest.raises(AdapterError):
         graph.measure("astrology")
 

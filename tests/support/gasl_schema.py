@@ -22,6 +22,7 @@ PEOPLE = Schema(
     edge_attributes={
         "relation": Attribute("relation", 90, {"text": 90}, (("KNOWS", 50), ("WORKS_FOR", 40)), 2),
         "weight": Attribute("weight", 90, {"float": 80, "integer": 10}, ((1.0, 50),), 33),
+        "closed": Attribute("closed", 30, {"boolean": 30}, ((False, 20), (True, 10)), 2),
     },
     label_attribute="entity_type",
     labels={"PERSON": 40, "COMPANY": 20},

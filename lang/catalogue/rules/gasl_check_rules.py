@@ -340,4 +340,11 @@ GASL_CHECK_RULES = (
         "separate 1 from \"1\". In the example, `mixed` is a number in some nodes and a string in others.",
         "FIND nodes WHERE mixed > 0 AS some", "FIND nodes WHERE number(mixed) > 0 AS some",
     ),
+    _check_rule(
+        "GASL100", "negated-unknown", "warning",
+        "VIA negates a test of an attribute that some edges of the graph do not have.",
+        "A missing attribute is null, and both a comparison with null and its NOT are unknown. Edges without the attribute are therefore "
+        "not followed.",
+        "FIND paths VIA NOT closed = true AS ways", "FIND paths VIA (closed IS NULL OR NOT closed = true) AS ways",
+    ),
 )  # fmt: skip

@@ -28,6 +28,7 @@ from ...trees.conditions import (
     Value,
     Variable,
 )
+from ..expr.date_functions import Moment, moment
 from .comparison import DEEPEST, ConditionError, compare, constant_of, is_null, length, look_up, prepared, too_deep
 from .values import compute
 
@@ -182,14 +183,30 @@ def _leaf(leaf: Comparison | NullTest | Increasing, resolve: Resolve) -> bool | 
 def is_increasing(values: Iterable[Any]) -> bool:
     """Return whether the values increase: no value is null or less than the previous value.
 
-    Values that can't be ordered do not increase.
+    Dates are compared as ``dated`` says. Values that can't be ordered do not increase.
     """
     before: Any = None
-    for value in values:
-        if is_null(value) or (before is not None and compare(before, "<=", value) is not True):
+    for value in map(dated, values):
+        if is_null(value) or (before is not None and not _is_at_most(before, value)):
             return False
         before = value
     return True
+
+
+def dated(value: Any) -> Any:
+    """Return the moment that a text YYYY-MM-DD, with or without a time, means; other values are returned unchanged.
+
+    A time with an offset is converted to UTC, a time without an offset is in UTC, and a date is the midnight at its beginning.
+    """
+    if not isinstance(value, str) or value[4:5] != "-" or value[7:8] != "-" or (found := moment(value)) is None:
+        return value
+    return Moment(found.day, found.ticks or 0)
+
+
+def _is_at_most(left: Any, right: Any) -> bool:
+    if isinstance(left, Moment) or isinstance(right, Moment):
+        return type(left) is type(right) and left <= right
+    return compare(left, "<=", right) is True
 
 
 def check_bound(leaf: Comparison | NullTest) -> None:

@@ -70,16 +70,20 @@ def fold(meter: Meter, value: Any) -> str:
 def folded(text: str) -> str:
     """Return ``text`` in a form for comparisons: case folded, without accents, with single spaces between words.
 
-    Accents are the combining marks of Unicode's compatibility decomposition (NFKD); the result is composed (NFC). Folding is
-    idempotent.
+    Accents are the combining marks of Unicode's compatibility decomposition (NFKD), and strokes through Latin letters; the result
+    is composed (NFC). Folding is idempotent.
     """
     return _single_spaces(text.lower()) if text.isascii() else _joined(_plain_pieces(text))
+
+
+_STROKES = str.maketrans("đħłøŧƀɨƶ", "dhlotbiz")
+"""Latin letters with a stroke, which Unicode does not decompose."""
 
 
 def _plain_pieces(text: str) -> Iterator[str]:
     for at in range(0, len(text), _PIECE):
         # Case folding may add combining marks, so they are removed twice.
-        piece = _without_marks(_without_marks(text[at : at + _PIECE]).casefold())
+        piece = _without_marks(_without_marks(text[at : at + _PIECE]).casefold()).translate(_STROKES)
         yield unicodedata.normalize("NFC", piece)
 
 

@@ -10,7 +10,8 @@ from ...diagnostic import Diagnostic, Edit, Severity
 from ...evaluate.conditions import ConditionError, compare, identity
 from ...evaluate.conditions.comparison import is_of_empty_list
 from ...printer.gasl_printer import format_condition, format_key, format_name, format_text
-from ...trees import Node
+from ...source import Span
+from ...trees import Node, walk
 from ...trees.conditions import (
     And,
     Call,
@@ -19,7 +20,9 @@ from ...trees.conditions import (
     Field,
     Items,
     Length,
+    Not,
     NullTest,
+    Or,
     Value,
     Variable,
 )
@@ -180,6 +183,52 @@ def _excludes(one: Comparison | NullTest, other: Comparison | NullTest) -> bool:
             if kind_of_value(low) == kind_of_value(high):
                 return compare(low, ">", high) is True or (strict and identity(low) == identity(high))
     return False
+
+
+@lint("GASL100")
+def negated_unknown(context: Context) -> Iterator[Diagnostic]:
+    """Report negated tests in VIA of an attribute that some edges lack: such edges are not followed."""
+    schema = context.schema
+    if schema is None:
+        return
+    for step in context.steps:
+        via = getattr(step.command, "via", None)
+        if via is None:
+            continue
+        allowed = {test.left for test in walk(via) if isinstance(test, NullTest)}
+        for test, at in _negated(via):
+            name = test.left.text if isinstance(test.left, Field) else ""
+            attribute = schema.edge_attributes.get(name)
+            if attribute is None or test.left in allowed:
+                continue
+            lacking = schema.edges - attribute.count + attribute.types.get("null", 0)
+            if lacking > 0:
+                message = f"{lacking:,} of {schema.edges:,} edges have no {name}, so this test is unknown for them: they are not followed"
+                missing = format_condition(NullTest(test.left, negated=False))
+                alternative = (
+                    f"write ({missing} OR {context.text(at)})"
+                    if at is not None
+                    else f"add OR {missing} to the condition"
+                )
+                yield context.diagnostic("GASL100", message, at or test.span, f"to follow them, {alternative}")
+
+
+def _negated(condition: Node, inside: bool = False) -> Iterator[tuple[Comparison, Span | None]]:
+    """Yield each comparison that the condition negates.
+
+    The span is that of the comparison with a NOT directly before it; it is None if a NOT applies to more than the comparison.
+    """
+    match condition:
+        case And() | Or():
+            for operand in condition.operands:
+                yield from _negated(operand, inside)
+        case Not(Comparison() as test) if not inside:
+            if test.operator not in ("!=", "NOT IN"):
+                yield oriented(test), condition.span
+        case Not():
+            yield from _negated(condition.operand, not inside)
+        case Comparison() if (condition.operator in ("!=", "NOT IN")) is not inside:
+            yield oriented(condition), None if inside else condition.span
 
 
 @lint("GASL066")

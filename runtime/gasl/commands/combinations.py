@@ -22,6 +22,7 @@ from .bindings import Refused, Rows, bound_command, in_thread, rows_of
 from .caps import clock, cut_short
 from .columns import Column, column, null_counts, possible_fields
 from .evidence import Lazy, Pieces, computed_piece, derived, united, with_shared
+from .join_partners import Alone, type_note, unmatched_note
 
 if TYPE_CHECKING:
     from ....adapters.columns import Array
@@ -85,10 +86,15 @@ def run_join(command: Join, session: Session) -> ExecutionResult:
     if pairs.texts:
         piece = computed_piece(session.label, pairs.texts, len(left) + len(right))
         evidence = with_shared(evidence, piece, [left.value, right.value])
-    message = hint = ""
+    message, hint, notes = "", "", list[str]()
     if not len(rows) and not pairs.hit:
         message, hint = _no_match_message(command, left, right, session)
-    result = ExecutionResult.of_items(rows, evidence, pairs.summary, used=pairs.used, message=message, hint=hint)
+    elif any(side.count for side in pairs.alone):
+        notes = [unmatched_note(left, right, *pairs.alone, outer=command.outer), pairs.note]
+        pairs.summary["without_partner"] = {"left": pairs.alone[0].count, "right": pairs.alone[1].count}
+    result = ExecutionResult.of_items(
+        rows, evidence, pairs.summary, used=pairs.used, message=message, hint=hint, notes=tuple(filter(None, notes))
+    )
     return cut_short(result, session, pairs.hit) if pairs.hit else result
 
 
@@ -112,12 +118,17 @@ def _renamed(
 
 @frozen
 class _Pairs:
-    """The positions of joined items: arrays, with -1 for a missing right item. ``texts`` says how the columns ``more`` were made."""
+    """The positions of joined items: arrays, with -1 for a missing right item. ``texts`` says how the columns ``more`` were made.
+
+    ``alone`` are the left and the right items without a partner. ``note`` names keys that only their types keep apart.
+    """
 
     left: "Array"
     right: "Array"
     used: str
-    summary: Mapping[str, Any]
+    summary: dict[str, Any]
+    alone: tuple[Alone, Alone]
+    note: str = ""
     hit: str = ""
     more: "Mapping[str, Array]" = field(factory=dict)
     texts: Mapping[str, str] = field(factory=dict)
@@ -127,7 +138,8 @@ def _equal(command: Join, left: Rows, right: Rows, session: Session) -> _Pairs:
     """Return the pairs of items with equal values."""
     import numpy as np
 
-    left_codes, right_codes, count, summary = _codes(command.on, left, right, session, every=False)
+    keys = _codes(command.on, left, right, session, every=False)
+    left_codes, right_codes, count, summary = keys.left, keys.right, keys.count, keys.summary
     order = np.argsort(right_codes, kind="stable").astype(np.intc)[int(np.count_nonzero(right_codes < 0)) :]
     counts = np.bincount(
         right_codes[right_codes >= 0], minlength=count + 1
@@ -159,11 +171,18 @@ def _equal(command: Join, left: Rows, right: Rows, session: Session) -> _Pairs:
         left_over -= total
         if hit:
             break
-    return _Pairs(np.concatenate(lefts), np.concatenate(rights), "hash join", summary, hit)
+    places = keys.alone()
+    alone = Alone.of(keys.columns[0], places[0]), Alone.of(keys.columns[1], places[1])
+    return _Pairs(
+        np.concatenate(lefts), np.concatenate(rights), "hash join", summary, alone,
+        type_note(command, *keys.columns, *places), hit,
+    )  # fmt: skip
 
 
 def _similar(command: Join, left: Rows, right: Rows, session: Session) -> _Pairs:
     """Return the pairs of similar texts."""
+    import numpy as np
+
     from .similar_join import similar_pairs  # imported late: it needs NumPy
 
     (pair,) = command.on
@@ -189,7 +208,16 @@ def _similar(command: Join, left: Rows, right: Rows, session: Session) -> _Pairs
         summary["mismatched"] = numbers
     right_text = "right." + format_condition(pair.other) if own else format_condition(pair.other)
     texts = {"similarity": f"similarity({format_condition(pair.left)}, {right_text})"}
-    return _Pairs(found.left, found.right, "trigrams", summary, found.hit, {"similarity": found.similarity}, texts)
+    if other is None:
+        alone = Alone.of([made], np.setdiff1d(np.arange(len(left)), [*found.left, *found.right])), Alone()
+    else:
+        alone = (
+            Alone.of([made], np.setdiff1d(np.arange(len(left)), found.left)),
+            Alone.of([other], np.setdiff1d(np.arange(len(right)), found.right)),
+        )
+    return _Pairs(
+        found.left, found.right, "trigrams", summary, alone, "", found.hit, {"similarity": found.similarity}, texts
+    )
 
 
 _NONE = type(None)
@@ -203,10 +231,33 @@ def _rights(on: Sequence[OnPair]) -> list[ValueNode]:
     return [pair.other for pair in on]
 
 
-def _codes(
-    on: Sequence[OnPair], left: Rows, right: Rows, session: Session, *, every: bool
-) -> "tuple[Array, Array, int, dict[str, Any]]":
-    """Return numbers for the items of the left and right side, the count of different numbers, and the summary of nulls.
+@frozen
+class _Keys:
+    """The keys of two sides as numbers, ``count`` different ones; ``summary`` counts nulls, ``columns`` are the values."""
+
+    left: "Array"
+    right: "Array"
+    count: int
+    summary: dict[str, Any]
+    columns: tuple[Sequence[Column], Sequence[Column]]
+
+    def alone(self) -> "tuple[Array, Array]":
+        """Return the positions of the left and of the right items whose key the other side does not have."""
+        import numpy as np
+
+        sides = (self.left, self.right), (self.right, self.left)
+        return _alone(np, *sides[0], self.count), _alone(np, *sides[1], self.count)
+
+
+def _alone(np: Any, own: "Array", others: "Array", count: int) -> "Array":
+    there = np.zeros(count + 1, np.bool_)  # the last element is for items without a number
+    there[others[others >= 0]] = True
+    found: Array = np.flatnonzero(~there[own])
+    return found
+
+
+def _codes(on: Sequence[OnPair], left: Rows, right: Rows, session: Session, *, every: bool) -> _Keys:
+    """Return numbers for the keys of the items of the left and right side.
 
     Items with equal keys have equal numbers; the key of an item consists of the identities of its values. The number is -1 if a
     value is null. Unless ``every``, it is also -1 if no right item has the key. As in a condition, a value that a function does
@@ -220,7 +271,8 @@ def _codes(
     summary = null_counts(zip(texts, (*sides[0], *sides[1]), strict=True))
     known: dict[Hashable, int] = {}
     right_codes = _numbered(sides[1], len(right), known, adds=True)
-    return _numbered(sides[0], len(left), known, adds=every), right_codes, len(known), summary
+    left_codes = _numbered(sides[0], len(left), known, adds=every)
+    return _Keys(left_codes, right_codes, len(known), summary, (sides[0], sides[1]))
 
 
 def _numbered(columns: Sequence[Column], size: int, known: dict[Hashable, int], *, adds: bool) -> "Array":
@@ -299,8 +351,11 @@ def run_set_operation(command: SetOperation, session: Session) -> ExecutionResul
     command = bound_command(command, session)
     left, right = rows_of(command.left, session), rows_of(command.right, session)
     summary: dict[str, Any] = {}
+    note = ""
     if command.on:
-        left_codes, right_codes, count, summary = _codes(command.on, left, right, session, every=True)
+        keys = _codes(command.on, left, right, session, every=True)
+        left_codes, right_codes, count, summary = keys.left, keys.right, keys.count, keys.summary
+        note = type_note(command, *keys.columns, *keys.alone())
     else:
         left_codes, right_codes, count = _codes_of_items(left, right)
     items: list[Any] | Relation
@@ -310,7 +365,9 @@ def run_set_operation(command: SetOperation, session: Session) -> ExecutionResul
         shared = command.kind == "INTERSECT"
         items, evidence = _selected(left, right, left_codes, right_codes, count, shared=shared, keyed=bool(command.on))
     message = "" if len(items) else f"{left.name} {command.kind} {right.name} has no items"
-    result = ExecutionResult.of_items(items, evidence, summary, used="hash", message=message)
+    result = ExecutionResult.of_items(
+        items, evidence, summary, used="hash", message=message, notes=(note,) if note else ()
+    )
     kinds = {left.value.graph_items, right.value.graph_items if command.kind == "UNION" else left.value.graph_items}
     if len(kinds) == 1 and result.value is not None:
         result = evolve(result, value=evolve(result.value, graph_items=kinds.pop()))

@@ -10,12 +10,13 @@ from attrs import frozen
 
 from ....adapters.graph import Links, NodeId
 from ....adapters.state import Evidence
-from ....lang.catalogue.measures import MEASURES, faults_of, meant_algorithm
+from ....lang.catalogue.measures import BY_1, MEASURES, default_weights, faults_of, meant_algorithm, no_weight
+from ....lang.catalogue.schema import Attribute
 from ....lang.diagnostic import nearest
 from ....lang.evaluate.conditions.values import check, hold
 from ....lang.literals import kind_of, short
 from ....lang.printer.gasl_printer import format_condition
-from ....lang.trees.conditions import Constant
+from ....lang.trees.conditions import Constant, Field
 from ....lang.trees.gasl import Measure
 from ..column_cells import LARGE, blocks_of
 from ..records import ExecutionResult, Runner, Session, Value
@@ -34,6 +35,7 @@ async def run_measure(command: Measure, session: Session) -> ExecutionResult:
     settings = {name: constant.value for name, constant in command.settings}
     _check(command, settings, session)
     spec, caps = MEASURES[command.algorithm], session.caps
+    source: Rows | None = None
     among: list[NodeId] | None = None
     pairs: list[tuple[NodeId, NodeId]] | None = None
     if command.source is not None:
@@ -58,10 +60,15 @@ async def run_measure(command: Measure, session: Session) -> ExecutionResult:
     if derived is not None:
         answer = attrs.evolve(answer, unused_edges=derived.unused)
     result = of_graph(answer, session, caps)
+    unweighted = command.weight is None and spec.weight and not answer.weight and not (derived and derived.weight)
+    by = _possible_weights(session.graph.schema.edge_attributes) if unweighted and _is_in_graph(derived) else ""
+    suggestion = f" ({by} would weight the edges, as a {spec.weight})" if by else ""
+    note = f"{answer.used}{suggestion}; {_scope(command, source, among, pairs, derived, session)}"
+    result = attrs.evolve(result, notes=(note,))
     if result.value is not None:
         items = result.value.value
-        about = _Computed(command, settings, session)
-        in_graph = derived is None or derived.in_graph
+        about = _Computed(command, settings, answer.weight or (derived.weight if derived else ""), note, session)
+        in_graph = _is_in_graph(derived)
         evidence = Lazy(len(items), lambda at: _evidence(items[at], spec.shape, about, in_graph, session))
         result = attrs.evolve(result, value=Value(items, evidence))
     if answer.notes and "timeout_s" in answer.caps_hit:
@@ -91,6 +98,60 @@ def _check(command: Measure, settings: Mapping[str, Any], session: Session) -> N
         raise Refused("error", *fault)
 
 
+_WEIGHTS = 3
+"""Maximum number of attributes that a note suggests as weights."""
+
+
+def _possible_weights(attributes: Mapping[str, Attribute]) -> str:
+    """Return BY with each of the first attributes of edges that can be a weight, "" if there are none; ``weight`` comes first."""
+    usable_names = [
+        name
+        for name, each in attributes.items()
+        if each.types.keys() <= {"integer", "float", "null"}
+        and isinstance(each.lowest, int | float)
+        and each.lowest >= 0
+    ]
+    usable_names.sort(key=lambda name: name.casefold() != "weight")
+    return " or ".join(f"BY {format_condition(Field((name,)))}" for name in usable_names[:_WEIGHTS])
+
+
+def _scope(
+    command: Measure,
+    source: Rows | None,
+    among: Sequence[NodeId] | None,
+    pairs: Sequence[Any] | None,
+    derived: "_Derived | None",
+    session: Session,
+) -> str:
+    """Return a sentence about the graph that was measured and, if the command names a variable, about the rows."""
+    schema = session.graph.schema
+    if derived is None:
+        whole, nodes, edges = "on the whole graph", schema.nodes, schema.edges
+    else:
+        assert command.edges is not None  # noqa: S101  # derived from it
+        whole, nodes, edges = (
+            f"on the graph made of {command.edges.text}",
+            len(derived.links.nodes),
+            len(derived.links.edges),
+        )
+    scope = f"{whole} ({_counted(nodes, 'node')}, {_counted(edges, 'edge')})"
+    if source is None:
+        return scope
+    chosen = _counted(len(pairs), "pair") if pairs is not None else _counted(len(among or ()), "node")
+    if MEASURES[command.algorithm].shape == "summary":
+        scope += f"; the nodes of {source.name} have no effect on the summary"
+    else:
+        scope += f"; the rows are those of the {chosen} in {source.name}"
+    kind = item_kind(next(iter(source.each()), None))
+    if derived is None and pairs is None and kind in ("edge", "path", "subgraph"):
+        scope += f"; MEASURE graph ON {source.name} measures only its edges"
+    return scope
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _pairs(rows: Rows) -> list[tuple[NodeId, NodeId]] | None:
     """Return the ``source`` and ``target`` of each item. Return None if the items are not pairs."""
     found: list[tuple[NodeId, NodeId]] = []
@@ -111,12 +172,19 @@ def _pairs(rows: Rows) -> list[tuple[NodeId, NodeId]] | None:
 class _Derived:
     """A graph made of rows.
 
-    ``in_graph`` is true if the rows are edges of the original graph; ``unused`` is the number of edges without a weight.
+    ``in_graph`` is true if the rows are edges of the original graph; ``unused`` is the number of edges without a weight;
+    ``weight`` is the value or the attribute that is the weight, "" if the graph is unweighted.
     """
 
     links: Links
     in_graph: bool
     unused: int
+    weight: str
+
+
+def _is_in_graph(derived: _Derived | None) -> bool:
+    """Return whether the measured edges are edges of the original graph."""
+    return derived is None or derived.in_graph
 
 
 _LINK = 200
@@ -129,7 +197,8 @@ def _derived(
     assert command.edges is not None  # noqa: S101  # the caller checks it
     rows = rows_of(command.edges, session)
     edges, nodes, in_graph = _edges(rows)
-    weights, unused = _weights(command, edges, session), 0
+    weight, weights, note = _weights(command, edges, session)
+    unused = 0
     links: list[tuple[NodeId, NodeId]] = []
     used: list[float] = []
     known: dict[NodeId, None] = dict.fromkeys(nodes)
@@ -139,18 +208,17 @@ def _derived(
             hold(LOOK * _LINK)
         ends = (edge["source"], edge["target"])
         known.update(dict.fromkeys(ends))
-        weight = None if weights is None else weights[at]
-        if weights is not None and weight is None:
-            unused += 1
-            continue
+        if weights is not None:
+            if (number := weights[at]) is None:
+                unused += 1
+                continue
+            used.append(number)
         links.append(ends)
-        if weight is not None:
-            used.append(weight)
     check()
     known.update(dict.fromkeys(among or ()))
     for pair in pairs or ():
         known.update(dict.fromkeys(pair))
-    return _Derived(Links(list(known), links, None if weights is None else used), in_graph, unused)
+    return _Derived(Links(list(known), links, None if weights is None else used, note), in_graph, unused, weight)
 
 
 def _edges(rows: Rows) -> tuple[Rows, list[NodeId], bool]:
@@ -188,12 +256,17 @@ def _edges(rows: Rows) -> tuple[Rows, list[NodeId], bool]:
     return Rows(rows.name, value, edges), nodes, in_graph
 
 
-def _weights(command: Measure, edges: Rows, session: Session) -> list[float | None] | None:
-    """Return the weight of each edge, with None for an edge without a weight. Return None for an unweighted graph."""
+def _weights(command: Measure, edges: Rows, session: Session) -> tuple[str, Sequence[float | None] | None, str]:
+    """Return the value that is the weight, the weight of each edge (None if it has none), and a note.
+
+    The values are "" and None for an unweighted graph.
+    """
     if command.weight is None:
-        return _default_weights(edges) if MEASURES[command.algorithm].weighted else None
+        if not MEASURES[command.algorithm].weighted:
+            return "", None, no_weight(command.algorithm)
+        return default_weights(edges.items, lambda at: (edges.items[at]["source"], edges.items[at]["target"]))
     if isinstance(command.weight, Constant) and command.weight.value == 1:
-        return None
+        return "", None, BY_1
     found = column(edges, command.weight, session).values
     text = format_condition(command.weight)
     for index, value in enumerate(found):
@@ -206,18 +279,7 @@ def _weights(command: Measure, edges: Rows, session: Session) -> list[float | No
         if not 0 <= value < math.inf:
             message = f"{text} of {item_label(edges, index)} is {value:g}; a weight must be at least 0"
             raise Refused("schema_mismatch", message, "write a value of at least 0")
-    return [None if value is None else float(value) for value in found]
-
-
-def _default_weights(edges: Rows) -> list[float | None] | None:
-    found = [edge.get("weight") for edge in edges.items]
-    numbers = [value for value in found if value is not None]
-    usable_numbers = all(
-        isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf for value in numbers
-    )
-    if not numbers or not usable_numbers:
-        return None
-    return [1.0 if value is None else float(value) for value in found]
+    return text, [None if value is None else float(value) for value in found], f"weighted by {text}"
 
 
 # Evidence: how the values were computed.
@@ -226,15 +288,17 @@ def _default_weights(edges: Rows) -> list[float | None] | None:
 class _Computed:
     """The piece of evidence that all rows share. It is made when it is first read, because it needs the hash of the graph."""
 
-    def __init__(self, command: Measure, settings: Mapping[str, Any], session: Session) -> None:
+    def __init__(self, command: Measure, settings: Mapping[str, Any], weight: str, note: str, session: Session) -> None:
         self._command = command
         self._settings = settings
+        self._weight = weight
+        self._note = note
         self._session = session
         self._step = session.label
         self._piece: Evidence | None = None
 
     def piece(self) -> Evidence:
-        """Return ``{"kind": "computed", "step", "algorithm", "settings"?, "weight"?, "graph" or "on"}``."""
+        """Return ``{"kind": "computed", "step", "algorithm", "settings"?, "weight"?, "note", "graph" or "on"}``."""
         if self._piece is None:
             command = self._command
             step = int(self._step) if self._step.isdigit() else self._step
@@ -242,8 +306,9 @@ class _Computed:
             defaults = {name: setting.default for name, setting in MEASURES[command.algorithm].settings.items()}
             if chosen := {**defaults, **self._settings}:
                 made["settings"] = chosen
-            if command.weight is not None:
-                made["weight"] = format_condition(command.weight)
+            if self._weight:
+                made["weight"] = self._weight
+            made["note"] = self._note
             if command.edges is not None:
                 made["on"] = command.edges.text
             else:

@@ -332,8 +332,8 @@ def run_commands(
                 say(printable(f"{record.status}: {message}" + (f"; {hint}" if hint else "")))
             else:
                 complain(message, hint)
-        if unused := gasl.unused_rows(record.metrics):
-            say(printable(f"note: {unused}"))
+        for note in gasl.coverage(record.metrics):
+            say(printable(f"note: {note}"))
     _write_value(records, form)
     return _exit_code(records, len(read.program.statements))
 

@@ -13,7 +13,7 @@ from ....adapters.state import StateStore
 from ....lang.catalogue.language_card import language_card
 from ....lang.catalogue.schema import Attribute, Schema
 from ...excerpts import PromptError, clipped, cut, excerpt, fenced, fill, read_prompt
-from ...gasl.records import unused_rows
+from ...gasl.records import coverage
 from .traversal_results import Step
 
 # The views of the graph, the state and the earlier steps in a prompt: JSON lines, each view with its own character limit.
@@ -206,13 +206,13 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
         told += f", cut short by {excerpt(caps, 120)}"
     if found := (entry.get("metrics") or {}).get("incomplete_from"):
         told += f", from incomplete {excerpt(found, 120)}"
-    if unused := unused_rows(entry.get("metrics") or {}):
-        told += f"; {clipped(unused, _MESSAGE)}"
     error = entry.get("error")
     if isinstance(error, Mapping):
         told += f": {clipped(str(error.get('message', '')), _MESSAGE)}"
         if error.get("hint"):
             told += f" ({clipped(str(error['hint']), _MESSAGE)})"
+    for note in coverage(entry.get("metrics") or {}):
+        told += f"; note: {clipped(note, _MESSAGE)}"
     return told
 
 

@@ -313,7 +313,7 @@ def test_weights() -> None:
     assert shown(found.items, "out_degree") == {"a": 3.0, "b": 0.0, "c": 0.0}
     assert (found.unused_edges, found.used) == (1, "out_degree, weighted by w")
     plain = measure(graph, "pagerank", weight=Constant(1))
-    assert plain.used == "pagerank, unweighted"
+    assert plain.used == "pagerank, unweighted (BY 1)"
     graph.edges["b", "c"]["w"] = -1
     with pytest.warns(StaleGraphWarning), pytest.raises(UnusableValue, match="w of the edge from b to c is below 0"):
         measure(graph, "out_degree", weight=WEIGHT)

@@ -9,6 +9,7 @@ import networkx as nx
 import pytest
 from knotwork import gasl
 from knotwork.adapters.llm import Completion, Unavailable, Usage
+from knotwork.runtime.api.reports import render_state
 from knotwork.runtime.events import CommandFinished, CommandStarted, Events, StateChanged
 from support.clients import Scripted, Timed
 from support.executing import executor, library, statuses
@@ -31,6 +32,27 @@ def test_a_record_says_what_happened() -> None:
     assert record.started_at <= record.finished_at
     assert record.started_at.endswith("Z")
     assert record.error is None
+
+
+def test_what_a_result_covers_is_in_the_record_the_event_the_history_and_the_report() -> None:
+    events = Events()
+    finished: list[str] = []
+    events.subscribe(lambda event: finished.append(event.message) if isinstance(event, CommandFinished) else None)
+    notes = [
+        "pagerank, unweighted: no edge has an attribute weight; on the whole graph (3 nodes, 2 edges)",
+        "2 of 3 items of ranks have no partner in some: they are left out",
+    ]
+    with executor(graph=nx.path_graph(3), events=events) as opened:
+        opened.execute_one("MEASURE graph USING pagerank AS ranks")
+        opened.execute_one("FIND nodes WHERE id = 0 AS some")
+        record = opened.execute_one("JOIN ranks WITH some ON id AS joined")
+        page = render_state(opened.state.as_json(), opened.adapter)
+        history = [entry["metrics"].get("notes") for entry in opened.state.history]
+    assert (record.status, record.metrics["notes"]) == ("success", [notes[1]])
+    assert record.summary["without_partner"] == {"left": 2, "right": 0}
+    assert history == [[notes[0]], None, [notes[1]]]
+    assert finished == [notes[0], "", notes[1]]
+    assert all(note in page for note in notes)
 
 
 def test_the_value_is_bound_and_used_by_the_next_command() -> None:

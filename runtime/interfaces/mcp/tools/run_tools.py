@@ -20,6 +20,7 @@ from ....api.shared_workspace import (
     ScriptError,
     Tally,
     checked_parameters,
+    coverage,
     last_with_value,
     plan_status,
     uses_graph,
@@ -77,6 +78,10 @@ class Ran(BaseModel):
     message: str = ""
     hint: str = ""
     caps_hit: list[str] = Field(default_factory=list, description="Caps that limited the result")
+    notes: list[str] = Field(
+        default_factory=list,
+        description="What the result covers: the weight, the measured graph, rows that were left out",
+    )
     seconds: float = 0.0
     rolled_back: bool = False
 
@@ -214,6 +219,7 @@ def _ran(call: Call, number: str, record: ExecutionRecord, timed_out: bool) -> R
         message=printable(cut(str(error.get("message") or ""), _LONGEST)),
         hint=printable(cut(str(error.get("hint") or ""), _LONGEST)),
         caps_hit=[str(abridged(cap, 80)) for cap in record.metrics.get("caps_hit") or ()],
+        notes=[printable(cut(note, _LONGEST)) for note in coverage(record.metrics)],
         seconds=round(record.duration, 3), rolled_back=record.rolled_back,
     )  # fmt: skip
 

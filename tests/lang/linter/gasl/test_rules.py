@@ -5,6 +5,7 @@ from knotwork.lang.catalogue.schema import Attribute, Schema
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.linter.gasl import check
 from knotwork.lang.parse.gasl import parse_gasl
+from support.gasl_schema import PEOPLE
 
 
 def report(text, **options):
@@ -23,6 +24,28 @@ def fixed(text, **options):
 
 def hints(text, **options):
     return [hint for d in check(parse_gasl(text), **options) for hint in d.hints]
+
+
+# Conditions
+
+
+@pytest.mark.parametrize(
+    ("via", "expected"),
+    [
+        ("NOT closed = true", ["to follow them, write (closed IS NULL OR NOT closed = true)"]),
+        ("weight > 1 AND closed != true", ["to follow them, write (closed IS NULL OR closed != true)"]),
+        ("NOT (weight > 1 OR closed = true)", ["to follow them, add OR closed IS NULL to the condition"]),
+        ("closed NOT IN (true)", ["to follow them, write (closed IS NULL OR closed NOT IN (true))"]),
+        ("NOT closed != true", []),
+        ("NOT NOT closed = true", []),
+        ("closed = true", []),
+        ("NOT weight > 1", []),
+        ("closed IS NULL OR NOT closed = true", []),
+    ],
+)
+def test_a_negated_test_in_via_says_which_edges_are_not_followed(via, expected):
+    assert hints(f"FIND paths VIA {via} AS ways", schema=PEOPLE) == expected
+    assert codes(f"FIND nodes AS x\nWALK x VIA {via} AS y", schema=PEOPLE) == ["GASL100"] * len(expected)
 
 
 # Variables

@@ -459,7 +459,7 @@ def test_unnamed_columns_are_told_by_the_parser():
         ("FIND edges AS e\nAGGREGATE e COMPUTE count(), percentile(weight, 0.5), sum(weight) AS s AS v", "count, percentile_weight, s"),
         ("FIND edges AS e\nSELECT e FIELDS weight / 2 AS half, source AS v", "half, source"),
         ("FIND edges AS e\nSELECT DISTINCT e FIELDS source AS v", "source"),
-        ("FIND edges AS e\nFIND nodes AS n\nJOIN e WITH n AS payer ON source = id AS v", "source, target, relation, weight, payer"),
+        ("FIND edges AS e\nFIND nodes AS n\nJOIN e WITH n AS payer ON source = id AS v", "source, target, relation, weight, closed, payer"),
         ("COUNT g BY a AS x\nCOUNT g BY b AS y\nLEFT JOIN x WITH y ON a = b AS v", "a, count, b, right.count"),
         ("COUNT g BY a AS x\nJOIN x WITH x ON a SIMILAR 0.5 AS v", "a, count, right.a, right.count, similarity"),
         ("MEASURE graph USING pagerank AS v", "id, pagerank"),
@@ -488,4 +488,4 @@ def test_items_inside_of_rows_have_computed_fields(field):
 
 def test_a_multigraph_has_keys():
     text = "FIND edges AS e\nJOIN e WITH g AS x ON weight AS v\nRANK v BY zzzzzz AS w"
-    assert "the fields are source, target, key, relation, weight, x" in hints(text, evolve(PEOPLE, multi=True))
+    assert "the fields are source, target, key, relation, weight, closed, x" in hints(text, evolve(PEOPLE, multi=True))

@@ -55,8 +55,11 @@ def test_aggregate() -> None:
 
 
 def test_of_nulls_alone_there_is_no_sum() -> None:
-    row = plain(run("AGGREGATE v BY g COMPUTE sum(x), min(x), count(x) AS y", v=[{"g": 1, "x": None}]))[0]
-    assert row == {"g": 1, "sum_x": None, "min_x": None, "count_x": 0}
+    compute = "COMPUTE sum(x), min(x), count(x), collect(x), count(DISTINCT x) AS kinds, count() AS y"
+    row = plain(run(f"AGGREGATE v BY g {compute}", v=[{"g": None, "x": None}]))[0]
+    nothing = {"sum_x": None, "min_x": None, "count_x": 0, "collect_x": [], "kinds": 0}
+    assert row == {"g": None, **nothing, "count": 1}
+    assert plain(run(f"AGGREGATE v {compute}", v=[])) == [{**nothing, "count": 0}]
 
 
 @pytest.mark.parametrize(("value", "told"), [("12", '"12"'), (True, "true"), ([1], "a list"), ({"a": 1}, "an object")])
@@ -111,6 +114,18 @@ def test_rank_is_stable_and_puts_null_last_whichever_way() -> None:
     assert [item["id"] for item in plain(run("RANK v BY x AS y", at))] == [2, 4, 0, 3, 1]
     assert [item["id"] for item in plain(run("RANK v BY x DESC AS y", at))] == [0, 3, 2, 4, 1]
     assert [item["id"] for item in plain(run("RANK v BY x DESC LIMIT 1 AS y", at))] == [0]
+
+
+def test_the_first_items_of_each_group_are_together_and_the_groups_are_in_the_order_of_the_ranking() -> None:
+    graph = nx.Graph()
+    for at, (group, number) in enumerate([("a", 1), ("b", 5), ("a", 4), ("b", 2), (None, 3), ("a", 3), (None, 9)]):
+        graph.add_node(at, g=group, n=number)
+    at = session(graph)
+    found = [row["id"] for row in plain(run("FIND nodes ORDER BY n DESC LIMIT 2 PER g AS x", at))]
+    assert found == [6, 4, 1, 3, 2, 5]
+    run("FIND nodes AS all", at)
+    assert [row["id"] for row in plain(run("RANK all BY n DESC LIMIT 2 PER g AS x", at))] == found
+    assert [row["id"] for row in plain(run("FIND nodes LIMIT 1 PER g AS x", at))] == [0, 1, 4]
 
 
 def test_rank_orders_any_values() -> None:

@@ -53,6 +53,32 @@ def test_fields_of_joined_pattern_rows_are_the_same_in_rows_and_in_stored_items(
     assert plain(again) == found
 
 
+def test_a_join_says_how_many_items_have_no_partner() -> None:
+    found = run("JOIN people WITH cities ON city = nr AS x", people=PEOPLE, cities=CITIES)
+    assert found.notes == (
+        "2 of 3 items of people have no partner in cities (1 because of a null): they are left out; "
+        "2 of 4 items of cities have no partner in people (1 because of a null): they are left out",
+    )
+    assert found.summary["without_partner"] == {"left": 2, "right": 2}
+    found = run("LEFT JOIN people WITH cities ON city = nr AS x", people=PEOPLE[:2], cities=CITIES[:1])
+    assert found.notes == ("1 of 2 items of people has no partner in cities: the fields of cities are null",)
+    assert run("JOIN a WITH a ON x AS y", a=[{"x": 1}]).notes == ()
+    found = run("JOIN a WITH a ON x SIMILAR 0.9 AS y", a=[{"x": "ann"}, {"x": "ANN"}, {"x": "bob"}])
+    assert found.notes == ("1 of 3 items of a has no partner in a: it is left out",)
+
+
+@pytest.mark.parametrize("command", ["JOIN", "LEFT JOIN", "INTERSECT", "EXCEPT", "UNION"])
+def test_keys_that_only_their_types_keep_apart_are_named(command: str) -> None:
+    a = [{"k": 1, "on": True}, {"k": "2", "on": "true"}, {"k": [3], "on": None}]
+    b = [{"nr": "1", "off": "true"}, {"nr": 5, "off": "x"}, {"nr": "2", "off": "true"}]
+    found = run(f"{command} a WITH b ON k = nr, on = off AS x", a=a, b=b)
+    one = 'a difference of type alone prevents a match of 1 item of a, such as 1 and "1" and of 1 item of b, such as "1" and 1; '
+    assert found.notes[-1] == one + "ON str(k) = str(nr), str(on) = str(off) compares them as texts"
+    assert not any(
+        "type" in note for note in run(f"{command} a WITH b ON k AS x", a=a[:1], b=[{"k": 2}, {"k": 1}]).notes
+    )
+
+
 def test_null_joins_nothing() -> None:
     assert run("JOIN a WITH b ON x AS y", a=[{"x": None}, {"x": 1}], b=[{"x": None}, {"x": 2}]).status == "empty"
 

@@ -53,6 +53,12 @@ def test_what_is_missing_is_named() -> None:
     )  # fmt: skip
 
 
+def test_several_patterns_of_a_row_use_an_edge_only_once() -> None:
+    at = session(nx.DiGraph([("a", "b"), ("a", "c")]))
+    found = plain(run("FIND patterns (x)-[r]->(y), (x)-[s]->(z) AS p", at))
+    assert [(row["y"]["id"], row["z"]["id"]) for row in found] == [("b", "c"), ("c", "b")]
+
+
 def test_a_cap_makes_it_partial_and_a_limit_does_not() -> None:
     few = session(caps=Caps(max_results=2))
     result = run("FIND patterns (p)-->(o) AS x", few)

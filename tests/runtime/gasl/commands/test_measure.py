@@ -97,6 +97,27 @@ def test_edges_hits_and_the_summary() -> None:
     assert plain(run("MEASURE graph USING summary AS s", at)) == [row]
 
 
+def test_every_node_and_every_linked_pair_of_the_measured_graph_has_a_row() -> None:
+    graph: Any = nx.MultiGraph([("a", "b"), ("b", "c"), ("b", "c"), ("c", "c")])
+    graph.add_node("alone")
+    at = session(graph)
+    cut = plain(run("MEASURE graph USING articulation AS m", at))
+    assert [(row["id"], row["articulation"]) for row in cut] == [
+        ("a", False),
+        ("b", True),
+        ("c", False),
+        ("alone", False),
+    ]
+    assert plain(run("MEASURE graph USING bridges AS m", at)) == [
+        {"source": "a", "target": "b", "bridges": True}, {"source": "b", "target": "c", "bridges": False},
+        {"source": "c", "target": "c", "bridges": False},
+    ]  # fmt: skip
+    run('FIND edges WHERE source = "a" AS e', at)
+    run("FIND nodes AS n", at)
+    assert [row["id"] for row in plain(run("MEASURE graph ON e USING articulation AS m", at))] == ["a", "b"]
+    assert len(plain(run("MEASURE n ON e USING articulation AS m", at))) == 4
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
@@ -121,14 +142,52 @@ def test_the_evidence_tells_how_a_value_was_computed() -> None:
     pieces = evidence(run("MEASURE graph USING pagerank(damping = 0.5) BY times AS r", at))[0]
     assert pieces[0]["kind"] == "graph" and pieces[0]["nodes"] == ["ann"]
     assert pieces[1] == {
-        "kind": "computed", "step": "", "algorithm": "pagerank", "settings": {"damping": 0.5}, "weight": "times", "graph": graph,
+        "kind": "computed", "step": "", "algorithm": "pagerank", "settings": {"damping": 0.5}, "weight": "times",
+        "note": "pagerank, weighted by times; on the whole graph (5 nodes, 4 edges)", "graph": graph,
     }  # fmt: skip
     rows = [{"source": "x", "target": "y"}]
     assert evidence(run("MEASURE graph ON rows USING degree AS d", at, rows=rows))[0] == [
-        {"kind": "computed", "step": "", "algorithm": "degree", "on": "rows"}
+        {
+            "kind": "computed",
+            "step": "",
+            "algorithm": "degree",
+            "on": "rows",
+            "note": "degree, unweighted without BY; on the graph made of rows (2 nodes, 1 edge)",
+        }
     ]
     pair = evidence(run("MEASURE graph USING jaccard AS p", at))[0]
     assert pair[0] == {"kind": "graph", "nodes": ["ann", "cid"]}
+
+
+@pytest.mark.parametrize(
+    ("command", "note"),
+    [
+        ("MEASURE graph USING degree AS d",
+         "degree, unweighted without BY (BY times would weight the edges, as a strength); on the whole graph (5 nodes, 4 edges)"),
+        ("MEASURE graph USING closeness BY times AS d",
+         "closeness, weighted by times; on the whole graph (5 nodes, 4 edges)"),
+        ("MEASURE two USING triangles AS d",
+         "triangles, unweighted: triangles takes no weight; on the whole graph (5 nodes, 4 edges); "
+         "the rows are those of the 2 nodes in two"),
+        ("MEASURE known USING core_number AS d",
+         "core_number, unweighted: core_number takes no weight; on the whole graph (5 nodes, 4 edges); "
+         "the rows are those of the 3 nodes in known; MEASURE graph ON known measures only its edges"),
+        ("MEASURE known USING summary AS d",
+         "summary, unweighted: summary takes no weight; on the whole graph (5 nodes, 4 edges); "
+         "the nodes of known have no effect on the summary; MEASURE graph ON known measures only its edges"),
+        ("MEASURE two ON known USING pagerank BY times AS d",
+         "pagerank, weighted by times; on the graph made of known (3 nodes, 2 edges); the rows are those of the 2 nodes in two"),
+        ("MEASURE graph ON rows USING pagerank AS d",
+         "pagerank, unweighted: weight is negative on 1 of 2 edges (the first is -1, on the edge from y to z); "
+         "on the graph made of rows (3 nodes, 2 edges)"),
+    ],
+)  # fmt: skip
+def test_a_note_says_what_was_measured(command: str, note: str) -> None:
+    at = session(links())
+    run('FIND nodes WHERE id IN ("ann", "bob") AS two', at)
+    run("FIND edges WHERE times > 0 AS known", at)
+    rows = [{"source": "x", "target": "y", "weight": 2}, {"source": "y", "target": "z", "weight": -1}]
+    assert run(command, at, rows=rows).notes == (note,)
 
 
 def test_measured_values_are_kept_with_their_evidence() -> None:

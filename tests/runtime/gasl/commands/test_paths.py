@@ -90,6 +90,20 @@ def test_increasing_values() -> None:
     assert [item["cost"] for item in plain(cheap)] == [7]
 
 
+def test_increasing_dates_are_moments() -> None:
+    graph: Any = nx.DiGraph()
+    for source, target, at in (
+        ("a", "b", "2024-03-05T23:00:00-05:00"), ("b", "c", "2024-03-06T01:00:00Z"), ("b", "d", "2024-03-06T04:00:00"),
+        ("d", "e", "2024-03-07"), ("d", "f", "later"),
+    ):  # fmt: skip
+        graph.add_edge(source, target, at=at)
+    at = session(graph)
+    rising = [["a", "b", "d"], ["b", "d", "e"], ["a", "b", "d", "e"]]
+    assert nodes(run("FIND paths WHERE INCREASING edge.at AND length > 1 AS x", at)) == rising
+    run("FIND paths WHERE length > 1 AS all", at)
+    assert nodes(run("SELECT all WHERE INCREASING edge.at AS x", at)) == rising, "the same without the search"
+
+
 def test_nothing_found_for_want_of_costs() -> None:
     found = run('FIND paths FROM (id = "B2") TO (id = "A1") SHORTEST BY fee AS ways', session(bank()))
     assert found.status == "empty"

@@ -59,6 +59,16 @@ def test_two_variables_give_every_pair() -> None:
     ]  # fmt: skip
 
 
+def test_equally_similar_pairs_are_in_the_order_of_their_left_then_of_their_right_items() -> None:
+    items = [{"id": at, "name": name} for at, name in enumerate(["ann lee", "bob", "lee ann", "ANN LEE"])]
+    for other, pairs in (
+        ("v", [(0, 2), (0, 3), (2, 3)]),
+        ("w", [(0, 0), (0, 2), (0, 3), (1, 1), (2, 0), (2, 2), (2, 3)]),
+    ):
+        rows = plain(run(f"JOIN v WITH {other} ON name SIMILAR 0.9 AS x", v=items, w=list(items)))
+        assert [(row["id"], row["right.id"]) for row in rows][: len(pairs)] == pairs
+
+
 def test_the_right_item_may_be_nested_and_values_may_be_computed() -> None:
     rows = plain(run('JOIN v WITH v AS mate ON replace(name, "J. ", "John ") SIMILAR 0.9 AS x', v=ITEMS[:5]))
     assert [(row["id"], row["mate"]["id"]) for row in rows] == [(2, 3), (2, 4), (3, 4)]

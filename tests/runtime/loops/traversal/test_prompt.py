@@ -57,6 +57,11 @@ def test_all_columns_of_the_last_results_are_named(most: int) -> None:
     assert "more fields" not in prompt and '"…"' not in prompt
 
 
+def test_the_notes_of_a_command_are_shown() -> None:
+    prompt = prompts_of(plan("MEASURE graph USING degree AS ranks"), plan(*KEEP), done("x", "found"))[1]
+    assert "-> success 5; note: degree, unweighted without BY; on the whole graph (5 nodes, 4 edges)" in prompt
+
+
 def test_items_with_different_fields_show_the_columns_of_all() -> None:
     graph = nx.Graph()
     graph.add_node("a", first=1)

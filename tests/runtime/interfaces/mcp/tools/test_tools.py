@@ -155,6 +155,10 @@ def test_the_values_of_parameters_are_an_argument_of_the_tools() -> None:
 def test_a_plan_runs_and_its_variables_are_there_for_execute() -> None:
     async def work(client: Client) -> Any:
         ran = await told(client, "run_plan", plan=PLAN, limit=2)
+        measured = await told(client, "execute", program="MEASURE graph USING pagerank AS ranks")
+        assert measured["commands"][0]["notes"] == [
+            "pagerank, weighted by weight; on the whole graph (77 nodes, 254 edges)"
+        ]
         counted = await told(client, "execute", program="COUNT hubs AS n\nFIND nodes WHERE degree > 99 AS none")
         elsewhere = await told(client, "execute", program="COUNT hubs AS n", session="other")
         more = await told(client, "page", **ran["value"]["next"])
