@@ -12,7 +12,6 @@ from typing import Any
 
 from attrs import frozen
 
-from ....lang.answers import CutOff, without_thinking
 from ....lang.coercion import Fit, as_type, choice_of
 from ....lang.literals import Reading, read, short
 
@@ -75,10 +74,7 @@ def read_order(text: str, items: Sequence[Any]) -> Order:
     """Return the items that ``text`` names. Never raises."""
     if len(text) > _LONGEST:
         return Order(reason=f"the output has {len(text):,} characters and is not a list of indices")
-    answer = without_thinking(text)
-    if isinstance(answer, CutOff):
-        return Order(reason=f"the output names no item: {answer.reason}")
-    answer, names = answer.strip(), Names.of(items)
+    answer, names = text.strip(), Names.of(items)
     if _says_none(answer, names):
         return Order(none=True)
     found = _as_value(answer, names)

@@ -70,7 +70,6 @@ CAFES = [
         ("Milkcrate Cafe (item 5)", (5,)), ("[5] Milkcrate Cafe", (5,)), ("#5 Milkcrate Cafe", (5,)), ("5. Milkcrate Cafe", (5,)),
         ("5\n\nIt has a drive-thru and 4.5 stars.", (5,)), ("5, because it has a drive-thru.", (5,)), ("\\boxed{5}", (5,)),
         ("5\n\nItem 5 has a drive-thru; the others lack one.", (5,)), ("5\nMilkcrate Cafe", (5,)), ("Milkcrate Cafe\n5", (5,)),
-        ("<think>maybe 3? or 1</think>5", (5,)), ("<think>x</think>\n5 (Milkcrate Cafe)", (5,)),
         ("The answer is Milkcrate Cafe.", (5,)), ("I recommend Milkcrate Cafe because it has a drive-thru.", (5,)),
         ("Milkcrate Cafe has 3 out of 10 stars", (5,)), ("Blue Door has 5 stars", (1,)), ("Milkcrate", (3,)), ("Best", (4,)),
         ("The best index is 5 (Milkcrate Cafe).", (5,)), ('{"answer": "5 (Milkcrate Cafe)"}', (5,)), ("7 (Hot Pot 24/7)", (7,)),
@@ -90,7 +89,7 @@ def test_an_index_may_have_its_name_and_its_reason_behind_it(text: str, indices:
     "text",
     [
         "5 (Blue Door)", "item 5 (Blue Door)", "Blue Door (item 5)", "5. Blue Door", "5 Blue Door", "Blue Door\n5", "Best: 5 (Blue Door)",
-        "Blue Door is best.\n\n5", '[{"index": 5, "name": "Blue Door"}]', "5\n\nItem 3 was close.", "<think>3\n",
+        "Blue Door is best.\n\n5", '[{"index": 5, "name": "Blue Door"}]', "5\n\nItem 3 was close.",
         "I would not recommend Milkcrate Cafe.", "Milkcrate Cafe does not match.", "Not Milkcrate Cafe",
         "Milkcrate Cafe is better than Blue Door",
         "not 5 but 3", "3 out of 10 stars", "5/10", "5 stars", "5 or 3", "5 - does not match", "5 (does not match)", "5 is not a match",
@@ -108,7 +107,7 @@ def test_what_is_ambiguous_or_contradicts_itself_is_not_read(text: str) -> None:
     "text",
     [
         "none", "None.", "**None**", "None fits.", "None of them fits the request.", "No items match all conditions.", "No item matches.",
-        "[]", '{"ranking": []}', '{"answer": "none"}', "0 items", "Result: 0 items", "<think>5?</think>none", "Answer: none",
+        "[]", '{"ranking": []}', '{"answer": "none"}', "0 items", "Result: 0 items", "Answer: none",
         "None of the cafes has a drive-thru and a TV.", "There are no matching items.", "```json\n[]\n```",
     ],
 )  # fmt: skip
