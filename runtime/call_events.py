@@ -73,9 +73,9 @@ class AnswerVoted(Event):
 
 @frozen
 class AnswerRead(Event):
-    """``answer.read``: a typed answer was converted to the requested type. ``type`` is this type, ``said`` the beginning of the answer
-    (300 characters), ``output`` the value. ``how`` is the conversion: thinking, fenced, fence, embedded, literal, python, bracket list or
-    coerced.
+    """``answer.read``: an answer was converted to the requested type, or thoughts were removed from it. ``type`` is this type,
+    ``said`` the beginning of the answer (300 characters), ``output`` the value. ``how`` is the conversion: thinking, fenced, fence,
+    embedded, literal, python, bracket list or coerced.
     """
 
     name = "answer.read"
@@ -93,7 +93,8 @@ class CallFinished(Event):
 
     ``model`` is the model that the server names, ``finish_reason`` the reason why the answer ended. ``read_as`` is how the value was
     found in the answer ("exact", a conversion of ``answer.read``, or "unfit" for an invalid answer; "" for plain text). ``repaired`` is
-    true if a repair of this answer follows, with the same number ``call``.
+    true if a repair of this answer follows, with the same number ``call``. ``raw`` is everything that the model wrote, including
+    its thoughts, if ``text`` is a part of it.
     """
 
     name = "call.finished"
@@ -112,6 +113,7 @@ class CallFinished(Event):
     finish_reason: str = ""
     read_as: str = ""
     repaired: bool = False
+    raw: str = ""
 
 
 next_call = count(1).__next__

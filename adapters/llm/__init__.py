@@ -204,6 +204,8 @@ class LLM(Protocol):
 class LLMError(KnotworkError):
     """Raised if a call has no usable answer. ``usage`` and ``cost`` (None: unknown) are those of the failed call; ``hint`` is advice.
 
+    ``text`` is the received text, if any.
+
     ``lost`` is true if the model may have answered and charged for the answer, but did not report all of the usage. ``resent``
     is true if the connection broke and the request had already been repeated as often as allowed.
     """
@@ -213,10 +215,13 @@ class LLMError(KnotworkError):
     resent: bool = False
     cost: float | None = None
 
-    def __init__(self, message: str, *, hint: str = "", attempts: int = 1, usage: Usage | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", text: str = "", attempts: int = 1, usage: Usage | None = None
+    ) -> None:  # fmt: skip
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.text = text
         self.attempts = attempts
         self.usage = usage or Usage()
 
@@ -244,13 +249,9 @@ class Truncated(LLMError):
 
     kind = "truncated"
 
-    def __init__(self, message: str, *, text: str = "", **rest: Any) -> None:
-        super().__init__(message, **rest)
-        self.text = text
-
 
 class EmptyAnswer(LLMError):
-    """Raised if the model returns an empty answer."""
+    """Raised if the model returns an empty answer, or only thoughts (``text``)."""
 
     kind = "empty"
 
@@ -259,10 +260,6 @@ class BadAnswer(LLMError):
     """Raised if the answer does not have the requested form. ``text`` is the received answer."""
 
     kind = "bad_answer"
-
-    def __init__(self, message: str, *, text: str = "", **rest: Any) -> None:
-        super().__init__(message, **rest)
-        self.text = text
 
 
 class Refused(LLMError):
@@ -333,6 +330,5 @@ ERRORS: Mapping[str, type[LLMError]] = {
 
 
 def error_of(kind: str, message: str, *, hint: str = "", text: str = "") -> LLMError:
-    """Return the error of a recorded call. ``text`` is the received answer; only some kinds of errors store it."""
-    made = ERRORS.get(kind, LLMError)
-    return made(message, hint=hint, text=text) if issubclass(made, Truncated | BadAnswer) else made(message, hint=hint)
+    """Return the error of a recorded call. ``text`` is the received answer."""
+    return ERRORS.get(kind, LLMError)(message, hint=hint, text=text)

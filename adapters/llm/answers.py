@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from ...lang.answers import CutOff, ObjectRead, read_object, without_thinking
+from ...lang.answers import ObjectRead, read_object
 from ...lang.coercion import Fit, as_type
 from ...lang.literals import is_json
 from .json_schema import canonical, first_fault, plain, read_json, validator
@@ -55,10 +55,7 @@ def _embedded_json(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
     """Return the JSON in ``text`` and "", or "" and the reason why it has none. A text without a brace stays unchanged."""
     wanted = _keys_of(schema)
     if wanted is None:
-        answer = without_thinking(text)
-        return (
-            ("", f"it can't be used: {answer.reason}") if isinstance(answer, CutOff) else (unfenced(answer).strip(), "")
-        )
+        return text, ""
     found = read_object(text, wanted)
     if isinstance(found, ObjectRead):
         return json.dumps(found.value, ensure_ascii=False), ""

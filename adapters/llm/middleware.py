@@ -15,6 +15,7 @@ from typing import Any, Protocol, Unpack, runtime_checkable
 from aiolimiter import AsyncLimiter
 from attrs import define, evolve, field
 
+from ...lang.answers import CutOff, answer_after_thoughts
 from ...lang.literals import is_json
 from . import (
     CALLED,
@@ -169,6 +170,8 @@ class _Call:
 class Again(Layer):
     """Repeats the request, at most ``retries`` times (default 2), if an answer is cut off, empty or unreadable.
 
+    An answer is returned without the model's thoughts. An answer that ends inside them is cut off.
+
     With ``halve`` the first request is abandoned after half of the call's timeout and repeated once, so that one stuck
     request does not fail the call. ``halve`` is not suitable for models whose answers are normally slow.
     """
@@ -186,7 +189,7 @@ class Again(Layer):
             halved = self._halve and turn == 0 and retries > 0
             turn += 1
             try:
-                return await asking.ask(prompt, share=0.5 if halved else 1.0)
+                return without_thoughts(await asking.ask(prompt, share=0.5 if halved else 1.0))
             except (Truncated, EmptyAnswer, BadAnswer, TimedOut) as error:
                 done = turn > retries or error.resent or asking.left() <= 0
                 if done or (isinstance(error, TimedOut) and not halved):
@@ -260,8 +263,33 @@ def is_same_model(asked: str, answered: str) -> bool:
 _VERSION = re.compile(r"[-@:](?:latest|(?:preview|exp)(?:-[\d-]+)?|\d{3,}[\d-]*(?:-preview)?|v\d[\d.]*)")
 
 
+def without_thoughts(answer: Completion) -> Completion:
+    """Return ``answer`` without the model's thoughts; ``raw`` keeps the original text.
+
+    Raises ``Truncated`` if the answer ends inside the thoughts, and ``EmptyAnswer`` if it contains nothing else. This is the one
+    place where thoughts are removed from a model's answer: every client passes its answers through it.
+    """
+    text = answer_after_thoughts(answer.text)
+    if isinstance(text, CutOff):
+        raise Truncated(
+            f"the answer is cut off: {text.reason}", hint="raise max_tokens", text=answer.text, usage=answer.usage,
+            attempts=answer.attempts,
+        )  # fmt: skip
+    if text == answer.text:
+        return answer
+    if not text.strip():
+        raise EmptyAnswer(
+            "the answer has thoughts and nothing else", text=answer.text, usage=answer.usage, attempts=answer.attempts
+        )
+    return evolve(answer, text=text, raw=answer.raw or answer.text)
+
+
 def fitting(answer: Completion, options: Options) -> Completion | None:
     """Return a stored answer in the form in which ``Validated`` would return it; None if the answer is invalid."""
+    try:
+        answer = without_thoughts(answer)
+    except (Truncated, EmptyAnswer):
+        return None
     if "choices" in options:
         exact = answer.text in options["choices"]
     elif "schema" in options:
@@ -280,6 +308,10 @@ def checked(answer: Completion, options: Options) -> Completion | None:
     Unlike ``fitting``, it also checks the schema of JSON and the arguments of a tool call.
     """
     if answer.finish_reason == CALLED and "tools" not in options:
+        return None
+    try:
+        answer = without_thoughts(answer)
+    except (Truncated, EmptyAnswer):
         return None
     if not any(name in options for name in ("choices", "schema", "tools")) or (
         "tools" in options and answer.finish_reason != CALLED
@@ -451,12 +483,12 @@ class _CustomClient(Own):
                     raise
                 raise TimedOut("no answer within the call's timeout") from None
         if isinstance(answer, Completion):
-            return marked(answer, options)
+            return marked(without_thoughts(answer), options)
         if not isinstance(answer, str):
             raise NoText(f"the client answered {type(answer).__name__}, not a string")
         if not answer.strip():
             raise EmptyAnswer("the client's answer is empty")
-        return marked(Completion(answer), options)
+        return marked(without_thoughts(Completion(answer)), options)
 
     async def aclose(self) -> None:
         if self._close is not None and inspect.isawaitable(closing := self._close()):

@@ -13,7 +13,6 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from ...lang.answers import CutOff, without_thinking
 from . import CALLED, BadAnswer, BadRequest, Completion, Options, Tool, ToolCall
 from .answers import strict_ready, unfenced
 from .json_schema import canonical, first_fault, read_json, validator
@@ -76,8 +75,7 @@ def called_text(calls: Sequence[tuple[Any, Any]]) -> str:
 
 def judge_call(text: str, tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
     """Return the call in ``text`` and "". For an invalid call, return None and the fault; for a plain-text answer, return None and ""."""
-    answer = without_thinking(text)
-    bare = unfenced(text if isinstance(answer, CutOff) else answer).strip()
+    bare = unfenced(text).strip()
     try:
         value = read_json(bare)
     except ValueError as error:

@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from ...adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage
 from ...adapters.llm.conversation import refusal
 from ...adapters.llm.keys import mask_keys, refuse_key
-from ...adapters.llm.middleware import Client, Layer, Own, Validated, as_client, model_spec
+from ...adapters.llm.middleware import Client, Layer, Own, Validated, as_client, model_spec, without_thoughts
 from ...lang.coercion import Fit, Type, Unfit
 from ...lang.diagnostic import nearest
 from ...lang.literals import is_json
@@ -39,6 +39,8 @@ def repair_prompt(prompt: str, answer: str, reason: str, words: str) -> str:
 HOPELESS = frozenset({"budget", "wrong_key", "quota", "model_not_found", "model", "not_configured"})
 """Kinds of failures that would also occur in the next call. After such a failure, no further call is made."""
 
+_SHAPED = frozenset(("schema", "choices", "tools"))
+"""Options with which a layer takes the value from the answer. Without them, ``raw`` differs from the text by the thoughts only."""
 _SAID = 300
 """Maximum code points to save from the text of a coerced answer."""
 _LONGEST = 2_000
@@ -160,9 +162,13 @@ class Caller:
         if kind == "text":
             output: str = answer.text
             value: Any = output
+            has_thoughts = bool(answer.raw) and not _SHAPED.intersection(request.options)
             if self.events:
-                how = "" if read_as is None else read_as(answer.text, answer.raw)
+                how = "thinking" if has_thoughts else ""
+                how = how if read_as is None else read_as(answer.text, answer.raw)
                 self.events.emit(call_finished(step, answer, seconds, item, call, how))
+            if has_thoughts and read_as is None:
+                self.note(step, item, "text", "thinking", answer.raw, output)
         else:
             fit = self._fit(answer, request.form)
             if isinstance(fit, Unfit) and not answer.repaired:
@@ -256,6 +262,7 @@ class Caller:
             answer = await client.generate(prompt, **options)
             if type(answer) is not Completion:
                 answer = _as_completion(answer)
+            answer = without_thoughts(answer)
             text = answer.text
             if not text or text.isspace():
                 failed = Failed("empty", "the answer is empty")
@@ -267,7 +274,7 @@ class Caller:
                 raise
             answer, failed = Completion(""), Failed("error", "the client cancelled the call")
         except LLMError as error:
-            answer = Completion("", usage=error.usage, attempts=error.attempts, cost=error.cost)
+            answer = Completion(error.text, usage=error.usage, attempts=error.attempts, cost=error.cost)
             failed = Failed(error.kind, error.message, error.hint)
             if isinstance(error, BudgetExceeded):
                 is_sent = error.attempts > 0
@@ -336,7 +343,7 @@ def call_finished(
     usage = answer.usage
     return CallFinished(
         step, answer.text, usage.prompt_tokens, usage.completion_tokens, answer.cost, answer.cached, seconds, error, item,
-        answer.attempts, call, answer.model, answer.finish_reason, read_as, repaired,
+        answer.attempts, call, answer.model, answer.finish_reason, read_as, repaired, answer.raw,
     )  # fmt: skip
 
 

@@ -2,12 +2,19 @@
 
 from attrs import define, field
 
+from ...lang.answers import shown_beginning
 from ..events import CallDelta, CallRetried, Events
+
+_LONGEST_TAG = 32
+_TAG_END = frozenset(">]\u25b7")
 
 
 @define
 class ShownAnswer:
-    """The parts of one call's answer that were shown so far. Parts that arrive after the end of the call are ignored (``is_closed``)."""
+    """The parts of one call's answer that were shown so far. Parts that arrive after the end of the call are ignored (``is_closed``).
+
+    The model's thoughts at the beginning of the answer are not shown.
+    """
 
     events: Events
     step: str
@@ -15,10 +22,19 @@ class ShownAnswer:
     call: int
     is_closed: bool = False
     _parts: list[str] = field(factory=list)
+    _held: str = ""
 
     def add(self, text: str) -> None:
         """Show the next part."""
-        if text and not self.is_closed:
+        if not text or self.is_closed:
+            return
+        if not self._parts:
+            self._held += text
+            if len(self._held) > _LONGEST_TAG and not _TAG_END.intersection(text):
+                return
+            text = shown_beginning(self._held)
+        if text:
+            self._held = ""
             self._parts.append(text)
             self.events.emit(CallDelta(self.step, text, self.item, self.call))
 
@@ -26,6 +42,7 @@ class ShownAnswer:
         """Forget what was shown, because the request is repeated. Return whether anything was shown."""
         had = bool(self._parts)
         self._parts.clear()
+        self._held = ""
         return had
 
     def complete(self, text: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from knotwork.lang.answers import MAX_ANSWER, CutOff, ObjectRead, read_object
+from knotwork.lang.answers import MAX_ANSWER, CutOff, ObjectRead, answer_after_thoughts, read_object
 from knotwork.lang.literals import Unreadable
 from support.cpu_time import within
 
@@ -159,3 +159,42 @@ def test_cut_text_is_never_closed(value: Any, left: int) -> None:
 )  # fmt: skip
 def test_reading_is_linear(text: str) -> None:
     within(1, lambda: read_object(text, WANTED))
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think>\nlong or short?\n</think>\n\nA barn.", "A barn."),
+        ("\ufeff <Thinking >a</Thinking> <think>b</think>\n[THINK]c[/THINK]A barn.", "A barn."),
+        ("I weigh both.\n</think>\n\nA barn.", "A barn."),
+        ("both?</think>A barn.", "A barn."),
+        ("Let me see. </think> A barn.", "A barn."),
+        ("<think>```\nan open fence\n</think>\n```\nA barn.\n```", "```\nA barn.\n```"),
+        ("<think>I write `</think>` and\n</think>\nA barn.", "A barn."),
+        ("<think>the tag <think> opens</think>A barn.", "A barn."),
+        ("A barn.\n<think>enough?</think>\nA mill.", "A barn.\nA mill."),
+        ("Of course! <think>which?</think>\nA barn.", "Of course! A barn."),
+        ("<think></think>", ""),
+    ],
+)
+def test_thoughts_are_removed(text: str, answer: str) -> None:
+    assert answer_after_thoughts(text) == answer
+    assert answer_after_thoughts(answer) == answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "A barn.", "1 < 2", "<b>A barn.</b>", "<analysis>big</analysis> A barn.",
+        "Put the tags <think>here</think> around it.", "Write </think> after it.", 'The end is "</think>".',
+        "Use `<think>`\nand `</think>`.",
+        "Code:\n```\n<think>\n</think>\n```\nSo.", '{"tag": "\\n<think>a</think>"}', 'So: {"tag": "</think>b"} is it.',
+    ],
+)  # fmt: skip
+def test_a_tag_that_is_part_of_the_text_is_kept(text: str) -> None:
+    assert answer_after_thoughts(text) == text
+
+
+@pytest.mark.parametrize("text", ["<think>A barn", "<think>a</think><think>A barn", "A barn.\n<think>or"])
+def test_an_answer_that_ends_inside_its_thoughts_is_cut_off(text: str) -> None:
+    assert isinstance(answer_after_thoughts(text), CutOff)

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import frozen
 
-from ....lang.answers import ObjectRead, fenced_blocks, read_object, without_thinking
+from ....lang.answers import ObjectRead, fenced_blocks, read_object
 from ....lang.literals import Reading, kind_of, read, short
 from ....lang.trees.gasl import Column
 
@@ -91,13 +91,11 @@ def _value(text: str) -> Any:
         if single.read_as == "literal":
             return Fault("the answer can't be read: it is not JSON", rows=0)
         return single.value
-    answer = without_thinking(text)
-    found = read(answer) if isinstance(answer, str) else found
     reason = single.reason if "{" in text else "it is not JSON"
     if (
         isinstance(found, Reading) and isinstance(found.value, list) and found.how in ("json", "fence")
     ):  # the answer is the list of rows itself
-        if found.how == "fence" and sum(1 for _ in fenced_blocks(str(answer))) > 1:
+        if found.how == "fence" and sum(1 for _ in fenced_blocks(text)) > 1:
             return Fault("the answer can't be read: there are two answers; answer with one", rows=0)
         return found.value
     return Fault(f"the answer can't be read: {reason}", rows=0)

@@ -20,8 +20,8 @@ from ...errors import RequestError
 from ...limits import call_options
 from ...models.caller import Asker, Caller, Losses, Spent
 from ...results import StepFailed, Trace
+from ..rank.item_names import name_of
 from ..rank.ranker import Work, rank
-from ..rank.ranking_parser import name_of
 from .field_scores import Answer
 from .gold import Binding, Expected, Gold, GoldItem
 from .seed_target import inferred

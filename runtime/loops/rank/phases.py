@@ -25,8 +25,9 @@ from ...lwt.runner import run as run_script
 from ...models.caller import Caller, Request, Spent, counted
 from ...results import Outcome, Record, Recorded, Run, StepFailed, StepResult, Trace
 from .draft_script import Edited, Skeleton, as_lines, as_objects, excerpts, ranking_error
+from .item_names import name_of
 from .plan_phase import Planned
-from .ranking_parser import Order, name_of, read_order
+from .ranking_parser import Order, read_order
 from .ranking_results import Job, ToolUse, with_budget_hint
 from .tools import PARAMETERS, Call, read_calls
 

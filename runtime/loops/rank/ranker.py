@@ -19,9 +19,9 @@ from ...limits import Deadline, checked_time_limit
 from ...models.caller import Caller, Losses, Spent
 from ...results import Failed, StepFailed
 from ..loop_events import loop_events
+from .item_names import name_of
 from .phases import MAX_ITERATIONS, Executed, Expanded, execute, expand
 from .plan_phase import Planned, plan
-from .ranking_parser import name_of
 from .ranking_results import NONE, Job, Phase, Ranked, RequestAdmission, Status, with_budget_hint
 
 __all__ = ["MAX_ITERATIONS", "MOST_ITEMS", "Work", "check_requests", "prepare", "rank", "rank_many"]

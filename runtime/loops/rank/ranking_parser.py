@@ -7,25 +7,18 @@ fits" is a valid result.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from ....lang.answers import CutOff, without_thinking
 from ....lang.coercion import Fit, as_type, choice_of
 from ....lang.literals import Reading, read, short
-from ....lang.unicode_forms import canonical, caseless
+from ....lang.unicode_forms import canonical
+from .item_names import LABEL, ORDINAL, Names, folded_name, name_of
 
-_NAMES = ("name", "item_name", "title", "label", "id", "item_id")
 _LONGEST = 20_000
-_LABEL = re.compile(
-    r"^(?:(?:the )?(?:final |best |top |matching )*(?:answer|ranking|rank(?=[^\n]*\d[^\n\d]+\d)"
-    r"|index|indices|indexes|items|item(?:\(s\))?|output|result"
-    r"|order(?=[^\n]*\d[^\n\d]+\d))"
-    r"(?: index| indices)?(?: is| are)?)?\s*[:=]?\s*",
-    re.IGNORECASE,
-)
+_EMPTY = re.compile(r"\[\s*\]\s*")
 _LISTED = re.compile(r"(?:[\s,;>→#\[\]()]|and\b|items?\b|\d{1,6}\b)+", re.IGNORECASE)
 _DIGITS = re.compile(r"\d{1,6}")
 _COUNT = re.compile(r"\b\d{1,6}\s+items?(?:\(s\))?(?!\s*[#\[:(]?\s*\d)(?!\w)", re.IGNORECASE)
@@ -36,7 +29,6 @@ _COUNTED = re.compile(
 )
 _PLACE = re.compile(r"^\W*(?:rank|order|place|position)\W*(\d{1,6})\W*$", re.IGNORECASE)
 _PLACES = {"rank", "order"}
-_ORDINAL = re.compile(r"^\s*(?:(?:rank|place|position)\s*#?\d{1,4}\s*[.):\-]|\d{1,4}[.):]|[-*•])\s+", re.IGNORECASE)
 _MENTIONED = (
     re.compile(
         r"\b(?:best|answer|winner|choice|recommend(?:ed|ation)?)\b(?:(?!\bnot\b)[^.\n\d]){0,60}?(?:item|index|is|:|#)\s*\[?(\d{1,6})\b(?!\.\d)(?!\s+items?\b)",
@@ -61,30 +53,27 @@ class Order:
     none: bool = False
 
 
-def name_of(item: Any) -> str:
-    """Return the item's name; "" if it has no name."""
-    if isinstance(item, str):
-        return item if len(item) <= 200 else ""
-    if isinstance(item, Mapping):
-        for key in _NAMES:
-            if isinstance(item.get(key), str | int) and str(item[key]).strip():
-                return str(item[key])
-    return ""
-
-
 def read_order(text: str, items: Sequence[Any]) -> Order:
     """Return the items that ``text`` names. Never raises."""
     if len(text) > _LONGEST:
         return Order(reason=f"the output has {len(text):,} characters and is not a list of indices")
-    answer = without_thinking(text)
-    if isinstance(answer, CutOff):
-        return Order(reason=f"the output names no item: {answer.reason}")
-    answer, names = canonical(answer.strip()), Names.of(items)
-    if _says_none(answer, names):
+    names = Names.of(items)
+    order = _read(canonical(text.strip()), names, len(items))
+    return evolve(order, reason=names.unmasked(order.reason)) if order.reason else order
+
+
+def _read(text: str, names: Names, count: int) -> Order:
+    if reason := names.twofold(text):
+        return Order(reason=reason)
+    answer = names.masked(re.sub(r"^[ \t]*>[ \t]?", "", text, flags=re.MULTILINE))
+    bare = LABEL.sub("", answer, count=1)
+    empty = _EMPTY.match(bare)
+    rest = answer if empty is None else bare[empty.end() :]
+    if (empty and not rest.strip()) or _says_none(rest, names):
         return Order(none=True)
     found = _as_value(answer, names)
     if isinstance(found, str):
-        return read_order(found, items)
+        return _read(found, names, count)
     if found is None and "\\boxed" in answer:
         boxed = as_type(answer, "int")
         found = [boxed.value] if isinstance(boxed, Fit) else None
@@ -103,76 +92,20 @@ def read_order(text: str, items: Sequence[Any]) -> Order:
         found = _as_mentions(answer, names)
     if found is None:
         return Order(reason=f"the output names no item: {short(' '.join(text.split()), 80)}")
-    known = {each: None for each in found if type(each) is int and 0 <= each < len(items)}
+    known = {each: None for each in found if type(each) is int and 0 <= each < count}
     unknown = tuple(dict.fromkeys(short(str(each), 40) for each in found if each not in known))
     if not known:
-        said = f"{', '.join(unknown[:3])}; the items are 0 to {len(items) - 1}" if unknown else "the list is empty"
+        said = f"{', '.join(unknown[:3])}; the items are 0 to {count - 1}" if unknown else "the list is empty"
         return Order((), unknown, f"the output names only unknown items: {said}")
     return Order(tuple(known), unknown)
 
 
-def _contradiction(found: Sequence[Any], named: "set[int]", names: "Names") -> str:
+def _contradiction(found: Sequence[Any], named: "set[int]", names: Names) -> str:
     numbers, called = (
         ", ".join(map(str, found[:3])),
         ", ".join(short(names.own[each], 40) for each in sorted(named)[:3]),
     )
     return f"the output contradicts itself: it gives the index {numbers}, but names {called}"
-
-
-@frozen
-class Names:
-    """The item names: ``own`` maps indices to names in composed form, and ``indices`` maps folded names to indices.
-
-    ``pattern`` matches the longest name.
-    """
-
-    own: Mapping[int, str]
-    indices: Mapping[str, tuple[int, ...]]
-    pattern: "re.Pattern[str] | None"
-
-    @classmethod
-    def of(cls, items: Sequence[Any]) -> "Names":
-        """Return the names of items."""
-        own = {index: canonical(name) for index, item in enumerate(items) if (name := name_of(item))}
-        indices: dict[str, list[int]] = {}
-        for index, name in own.items():
-            indices.setdefault(_folded_name(name), []).append(index)
-        words = sorted((each for each in indices if len(each) > 1 and not each.isdecimal()), key=len, reverse=True)
-        alternatives = "|".join(r"\s+".join(map(re.escape, each.split())) for each in words)
-        pattern = re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE) if words else None
-        return cls(own, {name: tuple(listed) for name, listed in indices.items()}, pattern)
-
-    def mentioned(self, text: str) -> set[int]:
-        """Return the items named in ``text``.
-
-        If several items have the same name, or a name may be part of a longer name, all these items are returned.
-        """
-        found: set[int] = set()
-        alone = _folded_name(_ORDINAL.sub("", text))
-        for match in self.pattern.finditer(text) if self.pattern is not None else ():
-            name = _folded_name(match[0])
-            if (
-                " " not in name
-                and name != alone
-                and match[0] not in (self.own[each] for each in self.indices.get(name, ()))
-            ):
-                continue  # an ordinary word of a sentence: its letter case differs from the name's
-            found.update(self.indices.get(name, ()))
-            around = _folded_name(text[max(0, match.start() - 40) : match.end() + 40])
-            found.update(self._longer(name, around))
-        return found
-
-    def _longer(self, name: str, around: str) -> Iterator[int]:
-        """Yield each item whose longer name contains ``name``, if the text ``around`` contains a further word of that longer name."""
-        words = name.split()
-        for other, listed in self.indices.items():
-            if len(other) <= len(name) or f" {name} " not in f" {other} ":
-                continue
-            before, _, after = f" {other} ".partition(f" {name} ")
-            longer = [f"{before.split()[-1]} {name}"] if before.split() else []
-            longer += [f"{name} {after.split()[0]}"] if after.split() else []
-            if words and any(each in around for each in longer):
-                yield from listed
 
 
 _NONE = re.compile(
@@ -208,8 +141,9 @@ _PLACED_NUMBER = re.compile(r"(?:[-*•]\s+|\d{1,4}[.)]\s+)(?=[*_`#\[(]*(?:item\
 
 def _says_none(text: str, names: Names) -> bool:
     """Return whether ``text`` says that no item fits, and names no item."""
-    bare = _LABEL.sub("", text.strip().strip("`*\"'.!").strip(), count=1).strip().strip("`*\"'.!").strip()
-    if _folded_name(bare) in names.indices:
+    text = re.sub(r"^\s*[-*\u2022]\s+", "", text)
+    bare = LABEL.sub("", text.strip().strip("`*\"'.!").strip(), count=1).strip().strip("`*\"'.!").strip()
+    if folded_name(bare) in names.indices:
         return False
     if _NONE.fullmatch(bare):
         return True
@@ -223,25 +157,40 @@ def _says_none(text: str, names: Names) -> bool:
 def _as_value(text: str, names: Names) -> list[Any] | str | Order | None:
     """Read a JSON value, a Python list or a fenced block: a number, a list of numbers or names, or an object with such a value.
 
-    A string in an object is returned unchanged.
+    Strings are returned as text, one per line. An empty list says that no item fits, also if an item is called so.
     """
     got = read(text)
     value = got.value if isinstance(got, Reading) else None
+    while isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), dict):
+        value = inner
+    if isinstance(value, dict) and value and all(map(str.isdecimal, value)):
+        return "\n".join(f"{place}. {each}" for place, each in value.items())
+    if isinstance(value, dict) and name_of(value) and any(key in value for key in _INDEX_KEYS):
+        value = [value]
+    if isinstance(value, dict) and sum(key in value for key in _INDEX_KEYS) > 1:
+        value = [value]
     if isinstance(value, dict):
         lists = [each for key, each in value.items() if _is_label(str(key).replace("_", " "), each)]
         value = lists[0] if len(lists) == 1 else None
         if isinstance(value, str):
             return value
-        if value == []:
-            return "none"
     if value is None or isinstance(value, dict | bool):
         return None
     if value == []:
-        return "none"
+        return Order(none=True)
+    if isinstance(value, str) and value.strip() and value != text:
+        return value
     listed = value if isinstance(value, list) else [value]
     made = [_index_of(each, names) for each in listed]
-    if all(each is not None for each in made):
-        return made
+    if None not in made:
+        called = {
+            index for each, index in zip(listed, made, strict=True) if isinstance(each, str) and index is not None
+        }
+        bare = [index for each, index in zip(listed, made, strict=True) if not isinstance(each, str | dict)]
+        known = min(called, default=0) >= 0
+        return Order(reason=_contradiction(bare, called, names)) if bare and called - {*bare} and known else made
+    if all(isinstance(each, str) and "\n" not in each for each in listed):
+        return "\n".join(listed)
     return (
         Order(reason=f"the output names no item: {short(text, 80)}")
         if text.lstrip("` \n").startswith(("[{", "{"))
@@ -249,23 +198,27 @@ def _as_value(text: str, names: Names) -> list[Any] | str | Order | None:
     )
 
 
+_INDEX_KEYS = ("index", "item", "idx")
+
+
 def _is_label(key: str, value: Any) -> bool:
     """Return whether a key labels the answer; "rank" and "order" only label lists, because a number after them is a position."""
     if key.strip().casefold() in _PLACES:
         return isinstance(value, list)
-    return _LABEL.fullmatch(key) is not None
+    return LABEL.fullmatch(key) is not None
 
 
 def _index_of(value: Any, names: Names) -> int | None:
     if isinstance(value, dict):
-        called = names.indices.get(_folded_name(name_of(value)), ()) if name_of(value) else ()
-        value = next(
-            (value[key] for key in ("index", "item", "idx") if key in value), called[0] if len(called) == 1 else None
-        )
-        found = _index_of(value, names) if not isinstance(value, dict) else None
-        return None if called and found not in called else found
+        called = names.indices.get(folded_name(name_of(value)), ()) if name_of(value) else ()
+        given = [value[key] for key in _INDEX_KEYS if key in value]
+        if not given:
+            return called[0] if len(called) == 1 else None
+        found = {_index_of(each, names) for each in given if not isinstance(each, dict)}
+        index = found.pop() if len(found) == 1 else None
+        return None if called and index not in called else index
     if isinstance(value, str):
-        called = names.indices.get(_folded_name(value), ())
+        called = names.indices.get(folded_name(value), ())
         if len(called) == 1:
             return called[0]
         digits = _DIGITS.findall(value) if len(value) <= 40 and _LISTED.fullmatch(value.strip()) else []
@@ -293,13 +246,13 @@ def _as_lines(text: str) -> list[Any] | None:
         if count is not None and found and int(count[1] or count[2]) == len(found):  # a count of the items that follow
             before = "."
             break
-        bare = _bare_indices(_ORDINAL.sub("", line)) or _bare_indices(line)
+        bare = _bare_indices(ORDINAL.sub("", line)) or _bare_indices(line)
         if bare is None:
             before = line
             break
         found = bare + found
     # Lines after "Cafes that I looked at:" may be anything; lines after "Ranking:" or after a complete sentence are the answer.
-    counted = before.endswith(":") and not _LABEL.fullmatch(before)
+    counted = before.endswith(":") and not LABEL.fullmatch(before)
     return found if found and not counted else None
 
 
@@ -314,7 +267,7 @@ def _without_places(lines: list[str]) -> list[str]:
 def _bare_indices(line: str) -> list[int] | None:
     if _COUNT.search(line) or _COUNTED.match(line):
         return None
-    rest = _LABEL.sub("", line, count=1).strip().strip("`*\"'.[]()").strip()
+    rest = LABEL.sub("", line, count=1).strip().strip("`*\"'.[]()").strip()
     found = _DIGITS.findall(rest) if _LISTED.fullmatch(rest) else []
     return list(map(int, found)) or None
 
@@ -322,7 +275,7 @@ def _bare_indices(line: str) -> list[int] | None:
 def _as_entries(text: str, names: Names) -> list[Any] | Order | None:
     """Read lines that each name one item by index, name or both, and may add an explanation."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if len(lines) == 1 and (pieces := _listed(_LABEL.sub("", text, count=1), names)) is not None:
+    if len(lines) == 1 and (pieces := _listed(LABEL.sub("", text, count=1), names)) is not None:
         lines = pieces
     if len(lines) > 1 and _HEADING.fullmatch(lines[0]) and not names.mentioned(lines[0]):
         lines = lines[1:]
@@ -334,11 +287,24 @@ def _as_entries(text: str, names: Names) -> list[Any] | Order | None:
         found.append(each)
     numbers, called = [each[0] for each in found], [each[1] for each in found]
     if all(number is None or name is None or number == name for number, name in found):
-        return [number if number is not None else name for number, name in found]
-    if numbers == list(range(1, len(found) + 1)) and all(name is not None for name in called):
-        return called  # the numbers are positions, as in "1. Milkcrate Cafe"
+        made = [number if number is not None else name for number, name in found]
+        bare = [number for number, name in found if name is None]
+        only = {name for number, name in found if number is None}
+        # Lines with only an index and lines with only a name are one list if both say the same.
+        return (
+            made
+            if not bare or not only or len(set(made)) == 1
+            else Order(reason=_contradiction(bare, only - {None}, names))
+        )
+    is_list = len(found) > 1 and all(map(_LIST_MARK.match, lines))
+    if is_list and numbers == list(range(1, len(found) + 1)) and all(name is not None for name in called):
+        return called  # the numbers are positions, as in "1. Milkcrate Cafe\n2. Blue Door"
     at = next(at for at, (number, name) in enumerate(found) if None not in (number, name) and number != name)
     return Order(reason=_contradiction([numbers[at]], {called[at] or 0}, names))
+
+
+_LIST_MARK = re.compile(r"[\s>*_-]*\d{1,4}[.)]\s")
+"""The mark of a line in a numbered list of Markdown."""
 
 
 def _listed(line: str, names: Names) -> list[str] | None:
@@ -367,7 +333,7 @@ _PIECE = re.compile(
 def _parse_entry(line: str, names: Names) -> tuple[int | None, int | None] | None:
     """Return the index at the beginning of a line and the item the line names; None if the line is not an entry or names several items."""
     line = _PLACED_NUMBER.sub("", line.strip(), count=1)
-    line = _LABEL.sub("", line, count=1) if _NUMBERED.match(line) is None else line
+    line = LABEL.sub("", line, count=1) if _NUMBERED.match(line) is None else line
     head = _NUMBERED.match(line)
     rest = line if head is None else line[head.end() :]
     named = names.mentioned(rest)
@@ -381,6 +347,8 @@ def _parse_entry(line: str, names: Names) -> tuple[int | None, int | None] | Non
     if others - {number, name}:
         return None
     bare = names.pattern.sub(" ", rest) if names.pattern is not None else rest
+    if number is None and name is not None and (behind := _INDEX_BEHIND.fullmatch(bare)):  # "Milkcrate Cafe (5)"
+        number, bare = int(behind[1]), ""
     if not re.search(r"[^\W_]", _AS_ITEM.sub(" ", bare)):
         return number, name
     if head is None:
@@ -398,6 +366,9 @@ def _parse_entry(line: str, names: Names) -> tuple[int | None, int | None] | Non
     return (number, name) if fits else None
 
 
+_INDEX_BEHIND = re.compile(r"\W*(?:index\W*)?(\d{1,6})\W*", re.IGNORECASE)
+
+
 def _name_position(names: Names, line: str) -> int:
     found = names.pattern.search(line) if names.pattern is not None else None
     return 0 if found is None else found.start()
@@ -406,10 +377,10 @@ def _name_position(names: Names, line: str) -> int:
 def _as_choice(text: str, names: Names) -> list[Any] | None:
     """Read a text that chooses one item by a leading index (if the explanation names no other item) or by its only name."""
     named, numbered = names.mentioned(text), {int(each) for each in _AS_ITEM.findall(text)}
-    head = _NUMBERED.match(_LABEL.sub("", text, count=1).lstrip())
+    head = _NUMBERED.match(LABEL.sub("", text, count=1).lstrip())
     if head is not None:
         number = int(head[1])
-        bare = _LABEL.sub("", text, count=1).lstrip()
+        bare = LABEL.sub("", text, count=1).lstrip()
         first, _, rest = bare.partition("\n")
         entry = _parse_entry(first, names)
         if (several := _bare_indices(first)) is not None and len(several) > 1 and rest.strip():
@@ -423,10 +394,6 @@ def _as_choice(text: str, names: Names) -> list[Any] | None:
     if len(named) != 1 or numbered - named or _DENIAL.search(text):
         return None
     return list(named)
-
-
-def _folded_name(text: str) -> str:
-    return caseless(" ".join(text.strip().strip("`*\"'.").split()))
 
 
 def _as_mentions(text: str, names: Names) -> list[Any] | None:

@@ -18,44 +18,10 @@ from ....lang.source import Source
 from ...excerpts import cut, storable
 from .answer_json import ENDS, Unreadable, answer_values, key_faults, values
 
-# Removes thoughts before an answer, ``COMPLETE:``, and quotes and markup around the complete answer.
+# Removes ``COMPLETE:``, and quotes and markup around the complete answer.
 
 _COMPLETE = re.compile(r"(?P<marks>[\s*_#>\"'`]*)COMPLETE:")
 _PAIRS = ("```", "**", "__", '"', "'", "`", "*", "_")
-_THOUGHT = re.compile(
-    r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)>", re.IGNORECASE
-)
-_ANSWER = re.compile(r'\{|\[\s*["{]|COMPLETE:')
-"""Pattern of the beginning of an answer."""
-_ROUNDS = 16
-"""Maximum number of thought blocks (``<think>...</think>``) that are removed before an answer."""
-
-
-def without_thoughts(text: str) -> str:
-    """Return ``text`` without ``<think>...</think>`` and similar thoughts before the answer.
-
-    If the closing tag is missing, the thoughts extend to the end of the text; if only the opening tag is missing, the thoughts begin
-    at the start of the text.
-    """
-    for _ in range(_ROUNDS):
-        begins, tag = _ANSWER.search(text), _THOUGHT.search(text)
-        if tag is None or (begins is not None and begins.start() < tag.start() and not _ends_thoughts(text, tag)):
-            break
-        if tag[1]:
-            text = text[tag.end() :].lstrip()
-            continue
-        ends = (each for each in _THOUGHT.finditer(text, tag.end()) if each[1] and each[2].lower() == tag[2].lower())
-        end = next(ends, None)
-        text = text[: tag.start()] + ("" if end is None else text[end.end() :].lstrip())
-    return text
-
-
-def _ends_thoughts(text: str, tag: "re.Match[str]") -> bool:
-    """Return whether the text before a closing tag that lacks its opening tag is a thought.
-
-    The text is a thought if an answer follows the tag and the text does not begin with an answer.
-    """
-    return bool(tag[1]) and _ANSWER.match(text) is None and _ANSWER.search(text, tag.end()) is not None
 
 
 def behind_complete(text: str) -> str | None:
@@ -161,7 +127,7 @@ def read_answer(text: str) -> ModelAnswer:
     if len(text) > _LONGEST:
         return Unreadable(f"it has {len(text):,} characters; at most {_LONGEST:,} are allowed")
     text = str(storable(text))
-    bare = unfenced(without_thoughts(text.strip().removeprefix("\ufeff"))).strip()
+    bare = unfenced(text.strip().removeprefix("\ufeff")).strip()
     if (told := behind_complete(bare)) is not None:
         return _behind(told)
     reason = "it contains neither a JSON object with a plan nor COMPLETE: at its beginning"

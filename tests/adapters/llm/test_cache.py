@@ -101,6 +101,17 @@ def test_what_was_read_in_an_answer_is_told_for_a_kept_one_too(path):
         )
 
 
+def test_thoughts_are_kept_and_removed_again(path):
+    async def twice(client):
+        return [await client.generate("hi") for _ in range(2)]
+
+    answers = with_cache(path, Again(Scripted("<think>so</think>yes")), twice)
+    assert [(each.text, each.raw) for each in answers] == [("yes", "<think>so</think>yes")] * 2
+    stored = "<think>so"  # as an earlier version stored it
+    inner = Scripted(stored, "yes")
+    assert with_cache(path.with_name("old"), inner, twice)[1].text == "yes"
+
+
 def test_equal_calls_under_way_are_one_call(path):
     async def body(client):
         return await asyncio.gather(*(client.generate("hi") for _ in range(20)))

@@ -42,6 +42,15 @@ def test_again_asks_again_for_cut_answers_and_adds_up():
     assert (answer.text, answer.attempts, answer.usage) == ("whole", 3, Usage(11, 6))
 
 
+def test_again_removes_thoughts_and_asks_again_for_an_answer_that_ends_inside_them():
+    inner = Scripted("<think>so", "<think></think>", "<think>so</think>yes")
+    answer = run(Again(inner).generate("hi"))
+    assert (answer.text, answer.raw, answer.attempts) == ("yes", "<think>so</think>yes", 3)
+    with pytest.raises(Truncated) as caught:
+        run(Again(Scripted("<think>so")).generate("hi", retries=1))
+    assert (caught.value.text, caught.value.attempts) == ("<think>so", 2)
+
+
 @pytest.mark.parametrize("retries", [0, 1, 5])
 def test_again_asks_as_often_as_it_is_told(retries):
     inner = Scripted(BadAnswer("cut"))
@@ -142,6 +151,20 @@ def test_a_request_that_asks_for_nothing_possible_is_refused_before_any_call():
 def test_a_schema_fetches_nothing():
     with pytest.raises(BadRequest, match="unknown reference"):
         run(Validated(Scripted("{}")).generate("hi", schema={"$ref": "http://127.0.0.1:9/x"}))
+
+
+def test_a_schema_a_choice_and_a_tool_call_come_without_thoughts():
+    tools = [{"name": "look", "description": "d", "parameters": {"type": "object"}}]
+    asked = {
+        '{"age": 5}': {"schema": AGE},
+        "sad": {"choices": ["sad", "glad"]},
+        '{"tool": "look", "arguments": {}}': {"tools": tools},
+    }
+    for text, options in asked.items():
+        answer = run(
+            Validated(as_client(lambda prompt, said=text: f"<think>glad? {{}}</think>{said}")).generate("x", **options)
+        )
+        assert answer.text == text
 
 
 def test_structured_returns_the_object():

@@ -7,7 +7,7 @@ import pytest
 from knotwork import lwt
 from knotwork.adapters.llm import BadAnswer, BudgetExceeded, Completion, Refused, Unavailable, Usage
 from knotwork.lang.source import Source
-from knotwork.runtime.events import AnswerRead, CallRetried, Event, Events
+from knotwork.runtime.events import AnswerRead, CallFinished, CallRetried, Event, Events
 from knotwork.runtime.results import run_json
 from support.clients import Scripted, Timed
 
@@ -206,7 +206,49 @@ def test_what_is_read_otherwise_than_it_is_written_is_told(kind: str, answer: st
     assert [(each.said, each.how) for each in heard if isinstance(each, AnswerRead)] == [(answer, how)]
     told = run_json(result, 0, Source("", "x"), [])["coerced"]
     assert [(each["type"], each["said"], each["output"]) for each in told] == [(kind, answer, result.output)]
-    assert run('(a)=LLM("x", type=text)', Scripted(default=answer)).coerced == ()
+    plain = run('(a)=LLM("x", type=text)', Scripted(default=answer)).coerced
+    assert [(each.said, each.how) for each in plain] == ([(answer, "thinking")] if "<think>" in answer else [])
+
+
+THOUGHTFUL = {
+    "One line": "<think>\nBrief, and on salt.\n</think>\n\nSalt keeps fish.",
+    "Ports": 'so two\n</think>\n```json\n["Acre", "Jaffa"]\n```',
+    "Count": "<thinking>2? 3?</thinking>3",
+}
+
+
+def test_thoughts_are_no_part_of_an_answer() -> None:
+    client = Scripted(answers=THOUGHTFUL)
+    events, heard = Events(), list[Event]()
+    events.subscribe(heard.append)
+    script = """
+(a)=LLM("One line")
+(b)=LLM("Ports")
+(c)=LLM("Count")
+(d)=LLM("Of {(a)} in {(b)}[1]")
+(e)=EXPR("n + 1", n={(c)})
+(f)=EACH({(b)}, LLM("Count {(item)}"))
+(final)=EXPR("[a, b, d, e, f]", a={(a)}, b={(b)}[0], d={(d)}, e={(e)}, f={(f)})
+"""
+    result = run(script, client, events=events)
+    assert result.value == ["Salt keeps fish.", "Acre", "ok", 4, ["3", "3"]], result
+    assert "Of Salt keeps fish. in Jaffa" in client.prompts
+    finished = [each for each in heard if isinstance(each, CallFinished)]
+    assert {(each.text, each.raw) for each in finished if each.step == "a"} == {
+        ("Salt keeps fish.", THOUGHTFUL["One line"])
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [("<think>so the tide", "truncated"), ("A title\n<think>or", "truncated"), ("<think>2</think>\n", "empty")],
+)
+def test_thoughts_without_an_answer_fail_the_step(answer: str, kind: str) -> None:
+    events, heard = Events(), list[Event]()
+    events.subscribe(heard.append)
+    result = run('(a)=LLM("x")', Scripted(default=answer), events=events)
+    assert (result.status, result.steps["a"].failed.kind) == ("failed", kind)
+    assert [each.text for each in heard if isinstance(each, CallFinished)] == [answer]
 
 
 def test_strict_types_take_nothing_but_the_type() -> None:

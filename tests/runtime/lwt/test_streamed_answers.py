@@ -179,6 +179,25 @@ def test_a_custom_client_may_send_parts_and_wrong_parts_are_void():
         assert sum(isinstance(event, CallDelta) for event in found) == count
 
 
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize(
+    "thoughts", ["", "<think>\nyes? <b>no</b>\n</think>\n\n", " <Thinking>a</thinking>\n[THINK]b[/THINK]"]
+)
+def test_thoughts_are_not_shown(thoughts, size):
+    async def generate(prompt, *, on_delta=None):
+        text = f"{thoughts}<b>Yes.</b>"
+        for start in range(0, len(text), size):
+            on_delta(text[start : start + size])
+        return text
+
+    found = []
+    events = Events([found.append])
+    events.stream_answers()
+    run = lwt.run_sync(SCRIPT, llm=generate, events=events)
+    parts = [event.text for event in found if isinstance(event, CallDelta)]
+    assert run.output == "".join(parts) == "<b>Yes.</b>"
+
+
 def test_parts_of_a_script_that_is_arriving_are_shown():
     found = []
     events = Events([found.append])

@@ -70,7 +70,6 @@ CAFES = [
         ("Milkcrate Cafe (item 5)", (5,)), ("[5] Milkcrate Cafe", (5,)), ("#5 Milkcrate Cafe", (5,)), ("5. Milkcrate Cafe", (5,)),
         ("5\n\nIt has a drive-thru and 4.5 stars.", (5,)), ("5, because it has a drive-thru.", (5,)), ("\\boxed{5}", (5,)),
         ("5\n\nItem 5 has a drive-thru; the others lack one.", (5,)), ("5\nMilkcrate Cafe", (5,)), ("Milkcrate Cafe\n5", (5,)),
-        ("<think>maybe 3? or 1</think>5", (5,)), ("<think>x</think>\n5 (Milkcrate Cafe)", (5,)),
         ("The answer is Milkcrate Cafe.", (5,)), ("I recommend Milkcrate Cafe because it has a drive-thru.", (5,)),
         ("Milkcrate Cafe has 3 out of 10 stars", (5,)), ("Blue Door has 5 stars", (1,)), ("Milkcrate", (3,)), ("Best", (4,)),
         ("The best index is 5 (Milkcrate Cafe).", (5,)), ('{"answer": "5 (Milkcrate Cafe)"}', (5,)), ("7 (Hot Pot 24/7)", (7,)),
@@ -90,7 +89,7 @@ def test_an_index_may_have_its_name_and_its_reason_behind_it(text: str, indices:
     "text",
     [
         "5 (Blue Door)", "item 5 (Blue Door)", "Blue Door (item 5)", "5. Blue Door", "5 Blue Door", "Blue Door\n5", "Best: 5 (Blue Door)",
-        "Blue Door is best.\n\n5", '[{"index": 5, "name": "Blue Door"}]', "5\n\nItem 3 was close.", "<think>3\n",
+        "Blue Door is best.\n\n5", '[{"index": 5, "name": "Blue Door"}]', "5\n\nItem 3 was close.",
         "I would not recommend Milkcrate Cafe.", "Milkcrate Cafe does not match.", "Not Milkcrate Cafe",
         "Milkcrate Cafe is better than Blue Door",
         "not 5 but 3", "3 out of 10 stars", "5/10", "5 stars", "5 or 3", "5 - does not match", "5 (does not match)", "5 is not a match",
@@ -108,7 +107,7 @@ def test_what_is_ambiguous_or_contradicts_itself_is_not_read(text: str) -> None:
     "text",
     [
         "none", "None.", "**None**", "None fits.", "None of them fits the request.", "No items match all conditions.", "No item matches.",
-        "[]", '{"ranking": []}', '{"answer": "none"}', "0 items", "Result: 0 items", "<think>5?</think>none", "Answer: none",
+        "[]", '{"ranking": []}', '{"answer": "none"}', "0 items", "Result: 0 items", "Answer: none",
         "None of the cafes has a drive-thru and a TV.", "There are no matching items.", "```json\n[]\n```",
     ],
 )  # fmt: skip
@@ -117,8 +116,65 @@ def test_that_no_item_fits_is_a_result(text: str) -> None:
     assert (order.indices, order.reason, order.none) == ((), "", True)
 
 
-def test_an_item_may_be_called_none() -> None:
-    assert read_order("None", [{"name": "A"}, {"name": "None"}]).indices == (1,)
+def test_an_item_may_be_called_none_and_an_empty_list_is_none_of_them() -> None:
+    items = [{"name": name} for name in ("A", "None", "[]")]
+    assert read_order("None", items).indices == (1,)
+    for text in ("[]", '{"ranking": []}', "Ranking: []", "[]\n\nNo item has a piano.", "None of them"):
+        assert read_order(text, items).none, text
+
+
+@pytest.mark.parametrize("text", ['["none"]', '{"ranking": ["None"]}', "- none", "> None."])
+def test_none_in_a_list_is_none(text: str) -> None:
+    assert read_order(text, CAFES).none
+
+
+NUMBERED = ("Harbour", "9 Lives", "24/7 Ramen", "3-Bells", "1871: A Pub", "1066", "Pier 6", "Bar #2")
+
+
+@pytest.mark.parametrize(
+    ("text", "indices"),
+    [
+        ("9 Lives", (1,)), ("**9 lives**.", (1,)), ("`9 Lives`", (1,)), ("9 Lives, for its garden", (1,)), ("24/7 Ramen", (2,)),
+        ("3-Bells", (3,)), ("1871: A Pub", (4,)), ("1066", (5,)), ("The best is 9 Lives.", (1,)), ("Pier 6", (6,)), ("Bar #2", (7,)),
+        ("1. 9 Lives\n2. Harbour", (1, 0)), ("- 3-Bells\n- 1066", (3, 5)), ("9 Lives, 3-Bells", (1, 3)), ("1 (9 Lives)", (1,)),
+        ("9 Lives (1)", (1,)), ("3: 3-Bells", (3,)), ('["9 Lives", "1066"]', (1, 5)), ('{"answer": "9 Lives"}', (1,)), ("3", (3,)),
+        ('{"index": 2, "name": "24/7 Ramen"}', (2,)), ("6, 2", (6, 2)),
+    ],
+)  # fmt: skip
+def test_a_number_in_a_name_is_no_index(text: str, indices: tuple[int, ...]) -> None:
+    order = read_order(text, [{"name": name} for name in NUMBERED])
+    assert (order.indices, order.reason) == (indices, "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9", "9 Seas", "3 (9 Lives)", "9 Lives or 3-Bells", "I read 1066 reviews: 3", '{"index": 3, "name": "9 Lives"}'],
+)
+def test_a_part_of_a_name_with_a_number_names_no_item(text: str) -> None:
+    assert read_order(text, [{"name": name} for name in NUMBERED]).indices == ()
+
+
+def test_a_number_that_is_an_index_and_another_items_name_is_ambiguous() -> None:
+    items = [{"name": name} for name in ("Harbour", "2", "Pier")]
+    order = read_order("2", items)
+    assert (order.indices, order.reason) == ((), "the output is ambiguous: it is the index 2, and the name of item 1")
+    assert read_order('["2"]', items).indices == (1,)
+    assert read_order("1", [{"id": 1}, {"id": 2}]).indices == (1,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1: Harbour", "(1) Harbour", "1 - Harbour", "#1 Harbour", "1. Harbour", "1) Harbour", "1 Harbour", "[1] Harbour", "1 (Harbour)",
+        "**1** Harbour", "> 1: Harbour", "Item 1: Harbour", "Harbour (1)", "Harbour: 1", "1\nHarbour", "1, because Harbour is loud",
+        '"1: Harbour"', '["1: Harbour"]', '[1, "Harbour"]', '{"1": "Harbour"}', '{"index": 1, "name": "Harbour"}',
+        '{"index": 1, "item": "Harbour"}', '{"best": {"index": 1, "name": "Harbour"}}', "1: Harbour\n2: Pier", "(1) Harbour\n(2) Mill",
+    ],
+)  # fmt: skip
+def test_an_index_with_another_items_name_is_refused(text: str) -> None:
+    order = read_order(text, [{"name": name} for name in ("Harbour", "Mill", "Pier")])
+    assert (order.indices, order.none) == ((), False)
+    assert order.reason
 
 
 def test_unknown_items_are_left_out_and_named() -> None:

@@ -125,9 +125,7 @@ def test_a_long_hostile_answer_takes_no_time() -> None:
         ('COMPLETE: "Ada"', "Ada"),
         ('"COMPLETE: \\"Ada\\" and Ben"', '"Ada" and Ben'),
         ("**COMPLETE: Ada**", "Ada"),
-        (f"<think>maybe {TEXT} hm, no</think>\nCOMPLETE: Ada", "Ada"),
-        (f"<thinking>\n{TEXT}</thinking><think>COMPLETE: Ben</think>```\nCOMPLETE: Ada\n```", "Ada"),
-        (f"maybe {TEXT} hm, no\n</think>\n\nCOMPLETE: Ada", "Ada"),
+        ("```\nCOMPLETE: Ada\n```", "Ada"),
         ('{"complete": 42}', "42"),
         ('{"complete": ["Ada", "Ben", 3]}', "Ada, Ben, 3"),
         ('{"complete": "Ada", "commands": []}', "Ada"),
@@ -144,23 +142,6 @@ def test_an_answer_is_taken_whole_and_without_what_stands_around_it(text: str, a
 def test_what_is_no_text_is_no_answer_and_that_is_said(value: object) -> None:
     said = read_answer(json.dumps({"complete": value}))
     assert said == Unreadable("complete must be the answer as a string")
-
-
-def test_thoughts_alone_are_no_answer() -> None:
-    assert isinstance(read_answer(f"<think>COMPLETE: Ada {TEXT}"), Unreadable)
-    assert isinstance(read_answer(f"<think>{TEXT}</think>"), Unreadable)
-    said = read_answer(f"<think>COMPLETE: Ada</think>{TEXT}")
-    assert isinstance(said, Proposed)
-    kept = read_answer(json.dumps({**PLAN, "why": "a <think> stands </think> here"}))
-    assert isinstance(kept, Proposed) and kept.drafts[0].plan["why"] == "a <think> stands </think> here"
-
-
-@pytest.mark.slow
-def test_many_thoughts_take_no_time() -> None:
-    began = time.perf_counter()
-    for text in ("<think>" * 25_000, "</think>" * 25_000, "<think></think>" * 13_000, "<think>{</think>" * 12_000):
-        read_answer(text)
-    assert time.perf_counter() - began < 5
 
 
 def test_a_plan_that_is_too_long_is_refused_and_not_cut() -> None:
