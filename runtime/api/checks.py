@@ -106,6 +106,13 @@ class CheckedScript(Checked):
     plan: "ScriptPlan"
 
     @property
+    def with_all_steps(self) -> "CheckedScript":
+        """A copy for a run of all steps: without the diagnostics that say that a step is skipped (LWT017)."""
+        from ..lwt.script_plan import without_dead_steps
+
+        return evolve(self, found=without_dead_steps(self.found, self.script, self.plan.graph))
+
+    @property
     def calls(self) -> "list[Call]":
         """All calls of operations in the script, and in the scripts that it runs."""
 

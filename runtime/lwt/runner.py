@@ -103,7 +103,7 @@ async def run(
             execution.unneeded(step, final)
     execution.scheduler.close()
     await execution.run_steps(cancel)
-    return execution.finish(tuple(graph), final, plan.rule, plan.diagnostics)
+    return execution.finish(tuple(graph), final, plan.rule, plan.diagnostics_of(wanted))
 
 
 def _unsupported(steps: Iterable[Step], llm: LLM | None, models: Mapping[str, LLM]) -> list[Diagnostic]:
@@ -292,10 +292,11 @@ class _Arrival:
     def finish(self, plan: ScriptPlan) -> Run:
         """Return the finished run of a complete script without errors."""
         execution = self.execution
-        for step, result in execution.results.items():
-            if step not in plan.needed and (result.status != "skipped" or result.unmet):
+        ran = [step for step, result in execution.results.items() if result.status != "skipped" or result.unmet]
+        for step in ran:
+            if step not in plan.needed:
                 execution.exclude(step, plan.final)
-        return execution.finish(tuple(plan.graph), plan.final, plan.rule, plan.diagnostics)
+        return execution.finish(tuple(plan.graph), plan.final, plan.rule, plan.diagnostics_of(ran))
 
 
 def _lacks_input(feed: "StepFeed", steps: list[Step], input: Any) -> bool:

@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from ...adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage
 from ...adapters.llm.conversation import refusal
 from ...adapters.llm.keys import mask_keys, refuse_key
-from ...adapters.llm.middleware import Client, Layer, Own, Validated, as_client, model_spec
+from ...adapters.llm.middleware import Client, Layer, Own, Validated, as_client, model_spec, with_floats
 from ...lang.coercion import Fit, Type, Unfit
 from ...lang.diagnostic import nearest
 from ...lang.literals import is_json
@@ -76,7 +76,7 @@ class Request:
         """Return a hash of everything that can change the answer; the options timeout and retries are not included."""
         from blake3 import blake3
 
-        told = {name: value for name, value in self.options.items() if name not in ("timeout", "retries")}
+        told = with_floats({name: value for name, value in self.options.items() if name not in ("timeout", "retries")})
         if "images" in told:
             told["images"] = [image.digest for image in told["images"]]
         if self.shape is not None and self.shape.is_checked:

@@ -396,9 +396,8 @@ def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:
     head = HEAD.search(text, first, end)
     if head and text[first] != "#":
         between = text[first : head.start()].strip()
-        edits = (Edit(Span(start, head.start()), "\n"),)
-        if between.isalnum() or plans_a_call(between):
-            edits = ()
+        is_lost = between.isalnum() or plans_a_call(between)
+        edits = () if is_lost else (Edit(Span(start, head.start()), "\n"),)
         message, hint = "second step on this line", "write each step on its own line"
         return fault("LWT006", message, *head.span(), hint, edits=edits, accepted=True), head.start()
     rest = text[first:end].strip()

@@ -305,9 +305,9 @@ def find_lookalikes(raw: str, offset: int, names: Collection[str], mark: str) ->
         right = f"{{({name})}}{path_of(path, mark)}"
         span = Span(offset + match.start(), offset + match.end())
         message = f"`{match[0]}` is not a reference: the model gets this text, not the result of ({name})"
-        hints, edits = (f"write `{right}`",), (Edit(span, right),)
-        if match["change1"] or match["change2"]:
-            hints, edits = (f"a reference only inserts a value, `{right}`; to compute one, use a step with EXPR",), ()
+        is_changed = bool(match["change1"] or match["change2"])
+        hint = f"a reference only inserts a value, `{right}`; to compute one, use a step with EXPR"
+        hints, edits = ((hint,), ()) if is_changed else ((f"write `{right}`",), (Edit(span, right),))
         found.append(Diagnostic("LWT041", "warning", message, span, hints, edits))
     return found
 
