@@ -145,8 +145,7 @@ def _planned(
 
 
 def _names_images(script: Script) -> bool:
-    calls = (each for step in script.steps for each in (step.call, *step.call.arguments) if isinstance(each, Call))
-    return any(each.option("images") is not None for each in calls if each.options)
+    return any(call.options and call.option("images") is not None for _, call in script.calls)
 
 
 def own_file(script: Script) -> tuple[Path, ...]:
