@@ -124,9 +124,9 @@ class AnthropicModel(SDKModel):
             request["stop_sequences"] = list(options["stop"])
         if "temperature" in options and "temperature" not in skip:
             # The SDK no longer has this parameter, because newer models refuse it, but the protocol still has it.
-            request["extra_body"]["temperature"] = options["temperature"]
+            request["extra_body"]["temperature"] = float(options["temperature"])
         if "top_p" in options:
-            request["extra_body"]["top_p"] = options["top_p"]
+            request["extra_body"]["top_p"] = float(options["top_p"])
         if self._stream or "on_delta" in options:
             request["stream"] = True
         return request

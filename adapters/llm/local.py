@@ -365,13 +365,13 @@ def _request(prompt: str, options: Options, continues: bool, form: Form | None =
         "stream": True,
         "stream_options": {"include_usage": True},
         "return_progress": True,  # also send chunks while the prompt is processed, so that the call can be stopped then
-        "temperature": options.get("temperature", 0.0),
+        "temperature": float(options.get("temperature", 0.0)),
         "max_tokens": options.get("max_tokens", DEFAULT_MAX_TOKENS),
         "seed": options.get("seed", DEFAULT_SEED + options.get("sample", 0)) % 2**32,
         "cache_prompt": True,
     }
     if "top_p" in options:
-        request["top_p"] = options["top_p"]
+        request["top_p"] = float(options["top_p"])
     tools = offered(options)
     if continues:
         request["prompt"] = prompt

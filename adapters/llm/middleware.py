@@ -62,11 +62,19 @@ class Granted(int):
     """A ``max_tokens`` that was set by a budget, not by the caller. This limit is sent, but is not part of the request's identity."""
 
 
+def with_floats(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of ``options`` in which ``temperature`` and ``top_p`` are floats: 0 and 0.0 are one request."""
+    return {
+        name: float(value) if name in ("temperature", "top_p") and type(value) is int else value
+        for name, value in options.items()
+    }
+
+
 def asked_for(options: Mapping[str, Any] | Options) -> dict[str, Any]:
     """Return the options that, together with the prompt, identify the request. An image is identified by the hash of its content."""
-    asked = {
-        name: value for name, value in options.items() if name not in _NOT_ASKED and not isinstance(value, Granted)
-    }
+    asked = with_floats(
+        {name: value for name, value in options.items() if name not in _NOT_ASKED and not isinstance(value, Granted)}
+    )
     if "images" in asked:
         asked["images"] = [image.digest for image in options["images"]]
     return asked

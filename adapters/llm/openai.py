@@ -31,6 +31,7 @@ from .direct import DirectClient, RefusedRequest
 from .http import body_object, count, joined, unfinished
 from .images import data_url
 from .json_schema import read_json
+from .middleware import with_floats
 from .proxies import proxy_of
 from .sdk import SDKModel, with_tools
 from .service_errors import status_error
@@ -337,9 +338,8 @@ class OpenAIModel(SDKModel):
         request["extra_body"]["messages"] = messages
         if (limit := options.get("max_tokens")) is not None:
             request[_other(self._limit) if self._limit in skip else self._limit] = limit
-        for name in ("temperature", "seed", "top_p"):
-            if name in options and name not in skip:
-                request[name] = options[name]
+        sent = with_floats({name: options[name] for name in ("temperature", "seed", "top_p") if name in options})
+        request |= {name: value for name, value in sent.items() if name not in skip}
         if options.get("stop") and "stop" not in skip:
             request["stop"] = list(options["stop"])
         # If only a listener wants a stream, and the server can't report the usage of streams, the answer is not streamed.

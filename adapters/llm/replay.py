@@ -40,7 +40,7 @@ from . import (
     error_of,
 )
 from .json_schema import canonical, read_json
-from .middleware import Client, Layer, Own, asked_for
+from .middleware import Client, Layer, Own, asked_for, with_floats
 from .tools import called_text, marked
 
 _HEADER = "cassette"
@@ -146,7 +146,7 @@ class ReplayModel(Own):
             raise NotConfigured(f"{self.path} is empty, so it is not a cassette")
 
     def _enter(self, entry: dict[str, Any]) -> None:
-        request = dict(_dict(entry["request"], "request"))
+        request = with_floats(_dict(entry["request"], "request"))
         answer = _read_answer(entry, self.spec, self._by_hand)
         if (part := request.pop("prompt_contains", None)) is not None:
             if "prompt" in request:

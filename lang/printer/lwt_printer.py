@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 
-from ..source import NOWHERE, Source
+from ..source import NOWHERE, Source, Span
 from ..trees.lwt import (
     Accessor,
     Call,
@@ -39,12 +39,13 @@ def format_lwt(script: Script) -> str:
     Raises ``ValueError`` for a tree that cannot be written, which the parser never creates. Such a tree has text that ends in ``{``
     directly before a reference, a key with a newline, or a number that is not finite.
     """
+    unclear = [each.span for each in script.diagnostics if each.code == "LWT024" and each.span and not each.edits]
     lines: list[str] = []
     before: Step | Comment | None = None
     for item in script.items:
         if before is not None and _blank_between(before, item, script.source):
             lines.append("")
-        lines.append(_step(item, script) if isinstance(item, Step) else item.text.rstrip())
+        lines.append(_step(item, script, unclear) if isinstance(item, Step) else item.text.rstrip())
         before = item
     return "\n".join(lines) + "\n" if lines else ""
 
@@ -55,15 +56,19 @@ def _blank_between(before: Step | Comment, after: Step | Comment, source: Source
     return _BLANK_LINE.search(source.text, before.span.end, max(before.span.end, after.span.start)) is not None
 
 
-def _step(step: Step, script: Script) -> str:
+def _step(step: Step, script: Script, unclear: list[Span]) -> str:
     """Return the step's canonical text, or its original text if the canonical text would hide the step's diagnostics.
 
     In the canonical text, a doubled brace or an escaped bracket would mark the text as intended. An argument that was moved before the
     options would no longer be a fault. In both cases the diagnostic and its fix would be lost. In lenient mode the parser has already
-    applied such fixes, so the canonical text is always returned.
+    applied such fixes, so the canonical text is returned; only braces are not doubled at ``unclear``, the faults without a fix.
     """
     printed = format_step(step)
-    if script.mode == "lenient" or step.span == NOWHERE:
+    if step.span == NOWHERE:
+        return printed
+    if script.mode == "lenient":
+        for text in {script.source.slice(place) for place in unclear if step.span.covers(place.start)}:
+            printed = printed.replace("{" + text, text)
         return printed
     written = script.source.slice(step.span)
     hides = _has_late_argument(step.call) or any(

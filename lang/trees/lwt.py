@@ -193,6 +193,11 @@ class Script:
         """The steps in source order."""
         return tuple(item for item in self.items if isinstance(item, Step))
 
+    @cached_property
+    def calls(self) -> tuple[tuple[Step, Call], ...]:
+        """All calls with their steps, in source order. A run looks at them several times."""
+        return tuple((step, call) for step in self.steps for call in calls_of(step))
+
 
 def calls_of(step: Step) -> Iterator[Call]:
     """Yield the calls of ``step``: its own call and those inside it, in source order."""

@@ -17,7 +17,7 @@ from ...lang.source import Source
 from ...lang.trees.lwt import MAX_STEPS as MAX_STEPS
 from ...lang.trees.lwt import MISSING as MISSING
 from ...lang.trees.lwt import Mode as Mode
-from ...lang.trees.lwt import Script, calls_of
+from ...lang.trees.lwt import Script
 from . import load_on_first_use
 
 if TYPE_CHECKING:
@@ -106,11 +106,18 @@ class CheckedScript(Checked):
     plan: "ScriptPlan"
 
     @property
+    def with_all_steps(self) -> "CheckedScript":
+        """A copy for a run of all steps: without the diagnostics that say that a step is skipped (LWT017)."""
+        from ..lwt.script_plan import without_dead_steps
+
+        return evolve(self, found=without_dead_steps(self.found, self.script, self.plan.graph))
+
+    @property
     def calls(self) -> "list[Call]":
         """All calls of operations in the script, and in the scripts that it runs."""
 
         scripts = (self.plan.script, *self.plan.nested.values())
-        return [call for each in scripts for step in each.steps for call in calls_of(step)]
+        return [call for each in scripts for _, call in each.calls]
 
     @property
     def file_hashes(self) -> dict[str, str]:

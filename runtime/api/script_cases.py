@@ -173,7 +173,8 @@ def collect(
             files.append(evolve(checked.file, cases=chosen))
             script = check_script(checked.file.script, models=models, host=host)
             needs_model = needs_model or script.needs_default_model
-            warned.append(script.without_remarks)
+            runs_all = any(checked.file.runs_all_steps(case) for case in chosen)
+            warned.append((script.with_all_steps if runs_all else script).without_remarks)
     return Collected(tuple(files), tuple(faulty), deselected, needs_model, tuple(warned))
 
 

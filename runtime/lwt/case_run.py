@@ -85,6 +85,10 @@ class CaseFile:
     cases: tuple[Case, ...]
     folder: Path | None = None
 
+    def runs_all_steps(self, case: Case) -> bool:
+        """Return whether ``case`` expects or checks a step that the final step does not need, so that all steps run."""
+        return not {_step_of(place, self)[0] for place in (*case.expect, *case.checks)} <= self.plan.needed
+
 
 @define
 class CaseReport:
@@ -190,9 +194,8 @@ async def run_cases(
 async def run_case(file: CaseFile, case: Case, settings: Mapping[str, Any]) -> CaseResult:
     """Run one case. ``settings`` are options of ``runner.run``."""
     value = None if case.input is MISSING else case.input
-    wanted = {_step_of(place, file)[0] for place in (*case.expect, *case.checks)}
     run = await runner.run(
-        file.script, input=value, plan=file.plan, folder=file.folder, prompts=True, all_steps=not wanted <= file.plan.needed,
+        file.script, input=value, plan=file.plan, folder=file.folder, prompts=True, all_steps=file.runs_all_steps(case),
         **settings,
     )  # fmt: skip
     found = tuple(_mismatches(file, case, run))

@@ -4,7 +4,7 @@ See ``docs/design/lwt.md#meaning``. When ``run`` or ``run_stream`` returns, no t
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Container, Iterable, Mapping
+from collections.abc import AsyncIterator, Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,9 +80,7 @@ async def run(
 
     host = evolve(host or Host(), run_script=run_script)
     graph, final, wanted = plan.graph, plan.final, plan.graph.keys() if all_steps else plan.needed
-    if refuses_options and (
-        faults := _unsupported((step for step in script.steps if step.id in wanted), llm, models or {})
-    ):
+    if refuses_options and (faults := _unsupported(script, wanted, llm, models or {})):
         raise ScriptError(faults, script.source)
     execution = Execution.of(
         input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts, workshop, folder, spec,
@@ -103,24 +101,23 @@ async def run(
             execution.unneeded(step, final)
     execution.scheduler.close()
     await execution.run_steps(cancel)
-    return execution.finish(tuple(graph), final, plan.rule, plan.diagnostics)
+    return execution.finish(tuple(graph), final, plan.rule, plan.diagnostics_of(wanted))
 
 
-def _unsupported(steps: Iterable[Step], llm: LLM | None, models: Mapping[str, LLM]) -> list[Diagnostic]:
+def _unsupported(script: Script, steps: Container[str], llm: LLM | None, models: Mapping[str, LLM]) -> list[Diagnostic]:
     """Return a diagnostic for each option of a call in ``steps`` that its model can't take, such as a seed."""
     found = []
-    for step in steps:
-        for call in calls_of(step):
-            if not call.options or call.operation not in ("LLM", "ANSWER"):
-                continue
-            model = call.option("model")
-            name = model.constant if isinstance(model, Template) else None
-            reasons = unsupported(llm if model is None else models.get(name or ""))
-            for option in call.options if reasons else ():
-                if option.name in reasons:
-                    message = f"the model of ({step.id}) can't take `{option.name}`: {reasons[option.name]}"
-                    hint = "remove the option, or use another model"
-                    found.append(Diagnostic("LWT054", "error", message, option.span, (hint,)))
+    for step, call in script.calls:
+        if not call.options or call.operation not in ("LLM", "ANSWER") or step.id not in steps:
+            continue
+        model = call.option("model")
+        name = model.constant if isinstance(model, Template) else None
+        reasons = unsupported(llm if model is None else models.get(name or ""))
+        for option in call.options if reasons else ():
+            if option.name in reasons:
+                message = f"the model of ({step.id}) can't take `{option.name}`: {reasons[option.name]}"
+                hint = "remove the option, or use another model"
+                found.append(Diagnostic("LWT054", "error", message, option.span, (hint,)))
     return found
 
 
@@ -292,10 +289,11 @@ class _Arrival:
     def finish(self, plan: ScriptPlan) -> Run:
         """Return the finished run of a complete script without errors."""
         execution = self.execution
-        for step, result in execution.results.items():
-            if step not in plan.needed and (result.status != "skipped" or result.unmet):
+        ran = [step for step, result in execution.results.items() if result.status != "skipped" or result.unmet]
+        for step in ran:
+            if step not in plan.needed:
                 execution.exclude(step, plan.final)
-        return execution.finish(tuple(plan.graph), plan.final, plan.rule, plan.diagnostics)
+        return execution.finish(tuple(plan.graph), plan.final, plan.rule, plan.diagnostics_of(ran))
 
 
 def _lacks_input(feed: "StepFeed", steps: list[Step], input: Any) -> bool:

@@ -119,18 +119,10 @@ def with_files(script: Script, folder: Path | None) -> ScriptWithFiles:
 
 
 def _named(script: Script) -> Iterator[tuple[Call, Option]]:
-    for step in script.steps:
-        for call in _calls(step.call):
-            for option in call.options:
-                if (call.operation, option.name) in FILE_SUFFIXES and _name(option):
-                    yield call, option
-
-
-def _calls(call: Call) -> Iterator[Call]:
-    yield call
-    for each in call.arguments:
-        if isinstance(each, Call):
-            yield from _calls(each)
+    for _, call in script.calls:
+        for option in call.options:
+            if (call.operation, option.name) in FILE_SUFFIXES and _name(option):
+                yield call, option
 
 
 def _name(option: Option) -> str:

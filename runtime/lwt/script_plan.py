@@ -45,6 +45,10 @@ class ScriptPlan:
     script: Script
     nested: Mapping[Path, Script] = field(factory=dict)
 
+    def diagnostics_of(self, ran: Collection[str]) -> tuple[Diagnostic, ...]:
+        """Return the diagnostics of a run of the steps ``ran``."""
+        return without_dead_steps(self.diagnostics, self.script, ran)
+
     def require(self, script: Script) -> None:
         """Raise ``ScriptError`` if the script has errors, ``NotConfigured`` if a model name looks like an API key."""
         from ..models.caller import refuse_keys
@@ -54,6 +58,17 @@ class ScriptPlan:
             refuse_keys(each)
         if has_errors(self.diagnostics):
             raise ScriptError(self.diagnostics, script.source)
+
+
+def without_dead_steps(
+    diagnostics: tuple[Diagnostic, ...], script: Script, ran: Collection[str]
+) -> tuple[Diagnostic, ...]:
+    """Return ``diagnostics`` without those of LWT017, which says that a step is skipped, about the steps ``ran``."""
+    return tuple(
+        each
+        for each in diagnostics
+        if each.code != "LWT017" or not each.span or script.source.slice(each.span) not in ran
+    )
 
 
 def plan_of(
@@ -130,8 +145,7 @@ def _planned(
 
 
 def _names_images(script: Script) -> bool:
-    calls = (each for step in script.steps for each in (step.call, *step.call.arguments) if isinstance(each, Call))
-    return any(each.option("images") is not None for each in calls if each.options)
+    return any(call.options and call.option("images") is not None for _, call in script.calls)
 
 
 def own_file(script: Script) -> tuple[Path, ...]:

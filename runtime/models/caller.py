@@ -14,11 +14,20 @@ from attrs import define, field, frozen
 from ...adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage
 from ...adapters.llm.conversation import refusal
 from ...adapters.llm.keys import mask_keys, refuse_key
-from ...adapters.llm.middleware import Client, Layer, Own, Validated, as_client, model_spec, without_thoughts
+from ...adapters.llm.middleware import (
+    Client,
+    Layer,
+    Own,
+    Validated,
+    as_client,
+    model_spec,
+    with_floats,
+    without_thoughts,
+)
 from ...lang.coercion import Fit, Type, Unfit
 from ...lang.diagnostic import nearest
 from ...lang.literals import is_json
-from ...lang.trees.lwt import Script, Template, calls_of
+from ...lang.trees.lwt import Script, Template
 from ..events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events, next_call
 from ..results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs
 from .answer_shape import Shape, shape_of
@@ -49,11 +58,10 @@ _LONGEST = 2_000
 
 def refuse_keys(script: Script) -> None:
     """Raise ``NotConfigured`` if a script has a key instead of a model's name, because scripts are printed and saved with their runs."""
-    for step in script.steps:
-        for call in calls_of(step):
-            for option in call.options:
-                if option.name in ("model", "judge") and isinstance(option.value, Template) and option.value.constant:
-                    refuse_key(option.value.constant, os.environ)
+    for _, call in script.calls:
+        for option in call.options:
+            if option.name in ("model", "judge") and isinstance(option.value, Template) and option.value.constant:
+                refuse_key(option.value.constant, os.environ)
 
 
 @frozen
@@ -78,7 +86,7 @@ class Request:
         """Return a hash of everything that can change the answer; the options timeout and retries are not included."""
         from blake3 import blake3
 
-        told = {name: value for name, value in self.options.items() if name not in ("timeout", "retries")}
+        told = with_floats({name: value for name, value in self.options.items() if name not in ("timeout", "retries")})
         if "images" in told:
             told["images"] = [image.digest for image in told["images"]]
         if self.shape is not None and self.shape.is_checked:
@@ -99,7 +107,7 @@ class Spent:
     def add(self, calls: int, usage: Usage, cost: float | None, attempts: int = 0) -> None:
         """Add further costs."""
         self.calls += calls
-        self.usage += usage
+        self.usage = usage if self.usage is NO_USAGE else self.usage + usage
         self.cost = add_costs(self.cost, cost)
         self.attempts += attempts
 

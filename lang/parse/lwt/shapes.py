@@ -22,9 +22,9 @@ BULLET = re.compile(rf"(?!#){_PREFIX}(?=\({ID}\)[ \t]*+=)")
 """A bullet, a number or markup before a head: ``- ``, ``1. ``, ``Step 2: ``, a backtick."""
 
 _NEAR = r"[\w][\w.\-+<> ]{0,60}"
-_SIGN = r"(?::=|==|=>|->|=|:|)"
+_SIGN = r"(?::=|==|=>|->|=|:|\uff1d|\uff1a|)"
 _GAP = r"[ \t]{0,4}"
-OPERATION = r"(?:LLM|llm|CONST|EACH|EXPR|GASL|SEED|ANSWER)"  # the name distinguishes malformed heads from prose
+OPERATION = rf"(?:{'|'.join(BUILTIN)}|llm)"  # the name distinguishes malformed heads from prose
 LOOSE_HEAD = re.compile(
     rf"(?P<open>\(?){_GAP}(?P<id>{_NEAR}?){_GAP}(?P<close>\)?){_GAP}(?P<sign>{_SIGN}){_GAP}"
     rf"(?P<op>{OPERATION})(?={_GAP}\()"
@@ -34,11 +34,15 @@ LOOSE_HEAD = re.compile(
 BAD_HEAD = re.compile(r"\((?P<id>[^()\n]{0,200})\)[ \t]*+=(?!=)")
 """A head with an invalid id: ``(length+1)=``, ``(my step)=``."""
 
-BRACKETED_HEAD = re.compile(
-    rf"(?:[\[{{<\"'`]|\*\*)[ \t]{{0,4}}(?P<id>{ID})[ \t]{{0,4}}(?:[\]}}>\"'`]|\*\*)[ \t]{{0,4}}(?::=|=|:)[ \t]{{0,4}}"
-    rf"(?P<op>{OPERATION})(?={_GAP}\()"
+_WIDE_OPENING, _WIDE_CLOSING = (
+    "\uff08\u3010\uff3b\uff5b\u3008\u300a\u300c\u201c",
+    "\uff09\u3011\uff3d\uff5d\u3009\u300b\u300d\u201d",
 )
-"""A head with its id in other brackets or in quotes: ``[a]=LLM(``, ``"a": LLM(``."""
+BRACKETED_HEAD = re.compile(
+    rf"(?:[({_WIDE_OPENING}\[{{<\"'`]|\*\*){_GAP}(?P<id>{ID}){_GAP}(?:[){_WIDE_CLOSING}\]}}>\"'`]|\*\*){_GAP}"
+    rf"(?::=|=|:|\uff1d|\uff1a){_GAP}(?P<op>{OPERATION})(?={_GAP}[(\uff08])"
+)
+"""A head with its id in other brackets or in quotes, or with full-width signs: ``[a]=LLM(``, ``"a": LLM(``."""
 
 COLON_HEAD = re.compile(rf"(?P<id>{ID})[ \t]{{0,4}}:[ \t]{{0,4}}(?P<op>{OPERATION})(?=\([ \t]*[\"'\[{{])")
 """A head with a colon, ``a: LLM("``. In prose, no quote follows the parenthesis."""
@@ -47,9 +51,24 @@ _UNNAMED = [re.sub(r"\(\?P<\w+>", "(?:", head.pattern) for head in (BRACKETED_HE
 _HEAD_LINE = re.compile(
     rf"^[ \t]*+(?:(?!#){_PREFIX})?"
     rf"(?:\([^()\n]{{0,200}}\)[ \t]*+=(?!=)|\({ID}\){_GAP}{_SIGN}{_GAP}{OPERATION}{_GAP}\("
-    rf"|{ID}{_GAP}(?::=|==|=){_GAP}{OPERATION}{_GAP}\(|{_UNNAMED[0]}|{_UNNAMED[1]})",
+    rf"|{ID}{_GAP}(?::=|==|=){_GAP}{OPERATION}{_GAP}\(|{_UNNAMED[0]}|{_UNNAMED[1]})"
+    rf"|^[ \t]*+(?:(?!#){_PREFIX}|(?<=\)\n)){OPERATION}\((?=[ \t]*[\"'{{\[])",
     re.MULTILINE,
 )
+
+_ARGUMENT = (
+    r"[ \t]*(?:[fFrRbBuU]{0,2}[\"'`{\[\u201c\u201e\u2018\u00ab\u300c\uff02]|\w{1,60}[ \t]*=(?!=)|[^()\n]{0,200}\{\(|\Z)"
+)
+PLANNED_CALL = re.compile(
+    rf"(?<![A-Za-z0-9])(?<![A-Za-z_]\.)(?:(?P<clear>"
+    rf"(?:(?:{OPERATION}|Llm)[ \t]{{0,4}}[(\uff08\[{{<\u300a]|[A-Z][A-Z_]{{1,30}}\(){_ARGUMENT}"
+    rf"|{OPERATION}(?:[ \t]{{1,4}}|[ \t]{{0,4}}[:\u2013\u2014-][ \t]{{0,4}})(?:[\"\u201c]|[^()\n]{{0,200}}\{{\())"
+    rf"|(?i:{OPERATION})\({_ARGUMENT}|{OPERATION}\((?!s\)))"
+)
+"""The beginning of a call that a model may have planned: ``LLM("``, ``EACH({(``, ``RUN(file=``, ``SEARCH("``, ``LLM: "``.
+
+``clear`` is not matched if the call may be part of a sentence, as in ``LLM(the model)``, or of another language, as in ``run("x")``.
+"""
 
 FENCE = re.compile(r"[ \t]*+(?:`{3,}|~{3,})[^\n`]{0,80}$", re.MULTILINE)
 """A line that opens or closes a code block."""

@@ -118,6 +118,7 @@ def run_each(options: RunOptions, table: EachOptions, source: Source) -> int:
         )  # fmt: skip
         if checked.failed:
             return refuse(checked, options)
+        checked = checked.with_all_steps if options.all_steps else checked
         if table.shard is None and next(iter(rows), None) is None:
             raise Misused(f"{shown_name(rows.table.name)} has no rows")
         if options.dry_run:

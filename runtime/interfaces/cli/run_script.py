@@ -134,6 +134,7 @@ def run_script(options: RunOptions, source: Source | None) -> int:
         )
         if checked.failed:
             return refuse(checked, options)
+        checked = checked.with_all_steps if options.all_steps else checked
         value = None if value is MISSING else value
         if options.dry_run:
             return _dry_run(checked, value, options, named)

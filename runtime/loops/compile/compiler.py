@@ -14,7 +14,7 @@ from blake3 import blake3
 
 from ....adapters.llm import BadAnswer, Completion, LLMError, Notice, Truncated
 from ....adapters.llm.json_schema import canonical
-from ....adapters.llm.middleware import Layer, NoText, asked_for
+from ....adapters.llm.middleware import Layer, NoText, asked_for, with_floats
 from ....adapters.llm.strict_schema import ModelCapabilities
 from ....lang.diagnostic import Diagnostic, has_errors
 from ....lang.documents.seed import read_seed
@@ -245,7 +245,7 @@ async def compile_task(
     constraints that the model supports.
     """
     heard = caller.events if events is None else events
-    kept_by = {"name": request.name, "options": dict(options or {})}
+    kept_by = {"name": request.name, "options": with_floats(options or {})}
     began = perf_counter()
     if cache is not None:
         found = await cache.find(request.task, kept_by)

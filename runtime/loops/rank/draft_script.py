@@ -177,7 +177,7 @@ def _sections(text: str) -> tuple[str, str, list[str]]:
     end = message.start() if message else len(text)
     body = end if message is None or message.re is _SAID else message.end()
     note = "the plan has no ===LWT_SKELETON===; its steps are used as the skeleton"
-    return text[first.start() : end], text[body:].strip().strip("`").strip(), [note]
+    return text[:end], text[body:].strip().strip("`").strip(), [note]
 
 
 def _remaining(message: str, items: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -13,7 +13,7 @@ from ....lang.linter.lwt.context import Context as LinterContext
 from ....lang.linter.lwt.joins import known_value
 from ....lang.source import Source
 from ....lang.trees import walk
-from ....lang.trees.lwt import ABSENT, MISSING, Call, ListValue, Reference, Script, Template, calls_of
+from ....lang.trees.lwt import ABSENT, MISSING, Call, ListValue, Reference, Script, Template
 from ...results import StepFailed
 from ..files_beside import image_named, path_beside, read_beside
 from ..script_files import DEEPEST, ScriptWithFiles, with_files
@@ -140,7 +140,7 @@ class FileChecks:
             for each in self.check(files, input)
         ]
         found += self.faults(script, path.parent, (*running, path))
-        calls = [call for step in script.steps for call in calls_of(step)]
+        calls = [call for _, call in script.calls]
         inside = [
             nested
             for each in calls

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,6 @@ from ....lang.trees.lwt import (
     Template,
     Value,
     Word,
-    calls_of,
     json_value,
 )
 from ....lang.trees.lwt import Choice as ChoiceValue
@@ -185,8 +185,11 @@ class Context:
     host: "Host" = field(factory=lambda: Host())
     item: int | None = None
     scripts: tuple[Path, ...] = ()
-    spent: Spent = field(factory=Spent, init=False, eq=False)
-    """The cost of all calls of ``ask``."""
+
+    @cached_property
+    def spent(self) -> Spent:
+        """The cost of all calls of ``ask``."""
+        return Spent()
 
     def options(self, call: Call, signature: Signature) -> dict[str, Any]:
         """Return the options of ``call`` as Python values: prompts rendered, references replaced by their values.
@@ -223,8 +226,14 @@ class Context:
         return outcome
 
 
-async def run_operation(operation: "Operation", call: Call, context: Context) -> Outcome:
+def run_operation(operation: "Operation", call: Call, context: Context) -> Awaitable[Outcome]:
     """Run an operation. If the operation called models through its context, the outcome has the tokens and the cost of the calls."""
+    if call.operation in BUILTIN:
+        return operation.run(call, context)  # the built-in operations report the costs themselves
+    return _run_with_costs(operation, call, context)
+
+
+async def _run_with_costs(operation: "Operation", call: Call, context: Context) -> Outcome:
     spent = context.spent
     try:
         outcome = await operation.run(call, context)
@@ -340,6 +349,6 @@ class Host:
             return None
         from . import signatures
 
-        named = {call.operation for step in script.steps for call in calls_of(step)}
+        named = {call.operation for _, call in script.calls}
         own = {name: operation.signature for name, operation in self.operations.items()}
         return {**signatures(named - own.keys()), **own}

@@ -56,6 +56,18 @@ def test_what_was_recorded_comes_back_in_order_and_then_the_last(path):
     assert [answer.text for answer in again] == ["one", "two", "two", "two", "one", "two"]
 
 
+@pytest.mark.parametrize(("recorded", "asked"), [(0, 0.0), (0.0, 0), (1.0, 1), (1, 1.0)])
+@pytest.mark.parametrize("name", ["temperature", "top_p"])
+def test_a_whole_number_and_its_float_are_one_request(path, name, recorded, asked):
+    line = json.dumps({"request": {"prompt": "hi", name: recorded}, "answer": {"text": "one"}})
+    path.write_text(f"{HEADER}{line}\n")
+    assert replay(path, ("hi", {name: asked}))[0].text == "one"
+    lines = [
+        json.dumps(OpenAIModel("m", api_key=KEY).batch_line("k", "hi", {name: each})) for each in (recorded, asked)
+    ]
+    assert lines[0] == lines[1]
+
+
 @pytest.mark.parametrize("failing", [{1}, {2, 3}, {1, 2, 4}])
 def test_an_answer_that_could_not_be_written_and_is_asked_again_is_there_once(path, failing, monkeypatch):
     writes = itertools.count(1)

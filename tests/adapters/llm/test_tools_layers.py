@@ -62,6 +62,7 @@ def test_a_call_comes_from_the_cache_as_a_call(tmp_path):
 
 def test_keys_of_requests_without_tools_are_what_they_were():
     key = request_key("openai:m", "hello", {"temperature": 0.0, "max_tokens": 5})
+    assert key == request_key("openai:m", "hello", {"temperature": 0, "max_tokens": 5})
     assert key.hex() == "3c200afcd84574d43418a5f7d3103c23518e950608c061e5d954d2445d024234"
     assert key != request_key("openai:m", "hello", {"temperature": 0.0, "max_tokens": 5, "tools": TOOLS})
     assert key != request_key("openai:m", "hello", {"temperature": 0.0, "max_tokens": 5, "grammar": "start: A"})

@@ -8,6 +8,7 @@ from knotwork import lwt
 from knotwork.adapters.llm import BadAnswer, BudgetExceeded, Completion, Refused, Unavailable, Usage
 from knotwork.lang.source import Source
 from knotwork.runtime.events import AnswerRead, CallFinished, CallRetried, Event, Events
+from knotwork.runtime.models.caller import Request
 from knotwork.runtime.results import run_json
 from support.clients import Scripted, Timed
 
@@ -33,6 +34,17 @@ def test_without_final_the_only_sink_or_the_last_step_is_the_result() -> None:
     assert run('(a)=LLM("{(b)}")\n(b)=LLM("x")').rule == "only sink"
     result = run('(a)=LLM("x")\n(b)=LLM("y")')
     assert (result.final, result.rule) == ("b", "last")
+
+
+@pytest.mark.parametrize(("all_steps", "dead"), [(False, ["LWT017"]), (True, [])])
+def test_no_step_that_runs_is_reported_as_skipped(all_steps: bool, dead: list[str]) -> None:
+    result = run('(a)=CONST("x")\n(final)=CONST("y")', all_steps=all_steps)
+    assert [each.code for each in result.diagnostics] == dead
+
+
+@pytest.mark.parametrize("option", ["temperature", "top_p"])
+def test_a_whole_number_and_its_float_are_one_input_of_a_step(option: str) -> None:
+    assert Request("x", options={option: 1}).digest() == Request("x", options={option: 1.0}).digest()
 
 
 def test_steps_that_the_final_one_does_not_need_are_skipped_with_a_warning() -> None:

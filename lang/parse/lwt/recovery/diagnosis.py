@@ -5,12 +5,14 @@ The explainers are ordered by how often models make these mistakes, the most fre
 """
 
 import re
+from collections.abc import Collection
 
 from ....catalogue.operations import BUILTIN, LLM_OPTIONS
 from ....diagnostic import Edit
 from ....source import Span
+from ....trees.lwt import Call
 from ...repairs import Fault, fault, is_remark, reads_as_text, shortened
-from ..engine import Failure
+from ..engine import Failure, StepRead, read_step
 from ..shapes import (
     BAD_HEAD,
     BRACKETED_HEAD,
@@ -21,6 +23,7 @@ from ..shapes import (
     HEAD,
     ID,
     LOOSE_HEAD,
+    PLANNED_CALL,
     SMART_QUOTES,
     end_of_line,
     option_tail,
@@ -330,11 +333,49 @@ _LABELLED = re.compile(r"[A-Za-z][\w ]{0,40}:[ \t]")
 
 def is_text(line: str, before: str) -> bool:
     """Return whether the line is certainly prose, and not part of a step. ``before`` is the line of prose above it, or ""."""
+    if plans_a_call(line):
+        return False
     if is_remark(line):
         return True
     if ends_a_call(line):
         return False
     return not _STEPLIKE.match(line) and (_LABELLED.match(line) is not None or reads_as_text(line, before))
+
+
+_WORDS = re.compile(r"(?!(?i:steps?|tasks?|calls?|actions?)\b)[^\W\d_]{2,}(?![^<>]*>)")
+_SIGN_BEFORE = re.compile(r"[=\uff1d>\u2192\u2190|:\uff1a\u2013\u2014-][ \t*_`]*\Z")
+_HEAD_BEFORE = re.compile(rf"\({ID}\)[ \t]*=[ \t]*\Z")
+_ELIDED_PROMPT = re.compile(r"[^(]*\([ \t]*[\"'`\u201c]*(?:\.{2,}|\u2026|<[^<>]*>|(?:your )?(?:prompt|text)\b)")
+_MOST_WORDS = 6
+"""Maximum number of words in a label before a call, as in ``Then describe the fruit: LLM("...")``."""
+
+
+def plans_a_call(line: str, steps: Collection[Call] = (), *, is_outside: bool = False) -> bool:
+    """Return whether the line may be a planned step without its head, rather than a sentence that mentions a call.
+
+    Numbers, bullets, labels, names and markup may come before the call. A call between the words of a sentence is a mention, unless
+    the call refers to an output. ``LLM("...")`` and ``LLM(words)`` are mentions in any sentence, and in any line outside the fence of the
+    script (``is_outside``). ``steps`` are the calls of steps, which a sentence may repeat.
+    """
+    for found in PLANNED_CALL.finditer(line):
+        before, name_to_end = line[: found.start()], line[found.start() :]
+        if _HEAD_BEFORE.search(before):
+            continue  # a complete step, or a sentence that mentions one
+        read = read_step(f"(x)={name_to_end}", 0)
+        end = read.end - len("(x)=") if isinstance(read, StepRead) else name_to_end.rfind(")") + 1 or len(name_to_end)
+        words = len(_WORDS.findall(before))
+        is_followed = _WORDS.search(name_to_end, end) is not None
+        is_labelled = not words or (words <= _MOST_WORDS and _SIGN_BEFORE.search(before) is not None)
+        if not found["clear"] or _ELIDED_PROMPT.match(name_to_end):
+            is_mention = is_outside or is_followed or not is_labelled
+        elif words or is_followed:
+            is_repeated = isinstance(read, StepRead) and read.step.call in steps
+            is_mention = is_repeated or (is_followed and not is_labelled and "{(" not in name_to_end[:end])
+        else:
+            is_mention = False
+        if not is_mention:
+            return True
+    return False
 
 
 _ENUMERATOR = re.compile(r"\(?\w{1,3}\)[ \t]+")
@@ -354,10 +395,15 @@ def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:
     first = skip_blank(text, start)
     head = HEAD.search(text, first, end)
     if head and text[first] != "#":
-        edits = () if text[first : head.start()].strip().isalnum() else (Edit(Span(start, head.start()), "\n"),)
+        between = text[first : head.start()].strip()
+        is_lost = between.isalnum() or plans_a_call(between)
+        edits = () if is_lost else (Edit(Span(start, head.start()), "\n"),)
         message, hint = "second step on this line", "write each step on its own line"
         return fault("LWT006", message, *head.span(), hint, edits=edits, accepted=True), head.start()
     rest = text[first:end].strip()
+    if not rest.startswith("#") and plans_a_call(rest):
+        message, hint = "second call on this line, without a head", 'write it on its own line, as (id)=LLM("...")'
+        return fault("LWT006", message, first, first + len(rest), hint), end
     if rest.startswith("#"):
         message, hint, right = "a comment must be on its own line", "move it above the step", "\n" + rest
     else:

@@ -18,6 +18,7 @@ from ....source import Span
 from ...repairs import shortened
 from ..engine import StepRead, read_step
 from ..shapes import HEAD, ID, end_of_line, first_shown
+from .diagnosis import plans_a_call
 from .surroundings import MOST_BROKEN, Stage, take_off_lines, warned
 
 _NOTHING = Stage((), ())
@@ -213,7 +214,8 @@ def _scripts_in(text: str, start: int, end: int) -> list[Span] | Diagnostic:
     held = [
         (path, token)
         for path, each, token in zip(paths, texts, tokens, strict=True)
-        if _HEAD_LINE.search(each) and not any(_ASIDE.search(key) for key in path)
+        if (_HEAD_LINE.search(each) or any(map(plans_a_call, each.splitlines())))
+        and not any(_ASIDE.search(key) for key in path)
     ]
     groups = list(dict.fromkeys(path for path, _ in held))
     if len(groups) > 1:

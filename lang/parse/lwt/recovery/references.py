@@ -8,6 +8,8 @@ literal. The linter reports the same faults in a strict script. ``docs/reference
 import re
 from collections.abc import Collection, Iterable, Iterator
 
+import attrs
+
 from ....diagnostic import Diagnostic, Edit, apply_edits
 from ....source import Span
 from ....trees.lwt import RESERVED
@@ -22,7 +24,6 @@ _ACCESSORS = r"""(?:\[(?:"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*'|\\"[^"\
 _REFERENCE = re.compile(rf"\{{\({_ID}\)\}}({_ACCESSORS}*)")
 _INSIDE = re.compile(rf"\{{\(({_ID})\)({_ACCESSORS}+)\}}")
 _INSIDE_BOTH = re.compile(rf"\{{\(({_ID})({_ACCESSORS}+)\)\}}")
-_DOUBLED = re.compile(rf"\{{\{{\(({_ID})\)({_ACCESSORS}*)\}}\}}({_ACCESSORS}*)")
 _BRACES = re.compile(rf"(?P<reference>{_REFERENCE.pattern})|(?P<run>\{{+)(?P<opening>\(?)|\}}")
 _FREE_TEXT = re.compile(r"\{\(([^{}\n]{0,200})\)\}")
 _MOST = 1000
@@ -30,9 +31,13 @@ _MOST = 1000
 
 
 _QUOTED_ID = re.compile(rf"\{{\(([\"'])({_ID})\1\)\}}")
-_HALF = re.compile(rf"\{{\(({_ID})(?:\)|\}})({_ACCESSORS}+)")
+_HALF = re.compile(rf"\{{\(({_ID})(?:\)|\}})({_ACCESSORS}+)(?![^{{}}\"'\n]{{0,200}}\}})")
 _SPACED_KEY = re.compile(rf"(\{{\({_ID}\)\}}{_ACCESSORS}*)\[[ \t]+(\"[^\"\n]*\"|'[^'\n]*')[ \t]*\]")
 _NEAR = re.compile(r"\{\(+[ \t]{0,4}([\w][\w.\- ]{0,60}?)[ \t]{0,4}(?:\)*[ \t]{0,4}\}|\))")
+
+
+def _as_accessors(path: str) -> str:
+    return _DOT.sub(r'["\1"]', path)
 
 
 def broken_references(text: str, start: int, stop: int) -> Iterator[tuple[Span, str]]:
@@ -45,6 +50,8 @@ def broken_references(text: str, start: int, stop: int) -> Iterator[tuple[Span, 
         inside = _INSIDE.match(text, at, stop) or _INSIDE_BOTH.match(text, at, stop)
         if inside and ('"' in inside[2] or "'" in inside[2]):
             yield Span(at, inside.end()), f"{{({inside[1]})}}{inside[2]}"
+        elif (path := _WITH_PATH.match(text, at, stop)) and not _LENGTH.search(path[2]):
+            yield Span(at, path.end()), f"{{({path[1]})}}{_as_accessors(path[2])}"
         elif half := _HALF.match(text, at, stop):
             yield Span(at, half.end()), f"{{({half[1]})}}{half[2]}"
         elif quoted := _QUOTED_ID.match(text, at, stop):
@@ -58,6 +65,12 @@ _SPACED = re.compile(rf"\{{[ \t]{{0,4}}\([ \t]{{0,4}}({_ID})[ \t]{{0,4}}\)[ \t]{
 
 _SEVERAL = re.compile(rf"\{{\({_ID}\)(?:[ \t]{{0,4}}[,;|&+/][ \t]{{0,4}}\({_ID}\)){{1,20}}\}}")
 _ONE_OF_SEVERAL = re.compile(rf"\({_ID}\)")
+_PATH_INSIDE = rf"(?:{_ACCESSORS}|\.[^\W\d]\w{{0,60}}(?!\w*\())"
+_WITH_PATH = re.compile(rf"\{{\(({_ID})\)[ \t]{{0,4}}({_PATH_INSIDE}{{1,9}})[ \t]{{0,4}}\}}")
+_DOUBLED = re.compile(rf"\{{\{{\(({_ID})\)({_PATH_INSIDE}{{0,9}})\}}\}}({_ACCESSORS}*)")
+_DOT = re.compile(r"\.(\w+)(?=[.\[]|\Z)")
+_LENGTH = re.compile(r"\.(?:length|size|count)\Z")
+"""The last part of a path that asks for the number of elements in other languages. It may be a key too."""
 _BRACE_LATER = re.compile(r"[^{}\n]{1,200}\}")
 _UNCLOSED = re.compile(rf"\{{\(({_ID})(?:\)|\}})(?![)}}])")
 _BARE = re.compile(rf"\$?\{{{{1,2}}[ \t]{{0,4}}({_ID})[ \t]{{0,4}}\}}{{1,2}}")
@@ -72,7 +85,7 @@ def right_spelling(text: str, start: int, stop: int) -> tuple[Span, str] | None:
     if inside:
         return Span(start, inside.end()), f"{{({inside[1]})}}{inside[2]}"
     if doubled := _DOUBLED.match(text, start, stop):
-        return Span(start, doubled.end()), f"{{({doubled[1]})}}{doubled[2]}{doubled[3]}"
+        return Span(start, doubled.end()), f"{{({doubled[1]})}}{_as_accessors(doubled[2])}{doubled[3]}"
     for pattern in (_SPACED, _QUOTED_ID, _UNCLOSED, _BARE):
         if not (spaced := pattern.match(text, start, stop)):
             continue
@@ -157,21 +170,36 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
         return _misspelt("LWT025", message, span, right, "it is not a reference", is_read), inside.end()
     if several := _SEVERAL.match(raw, start):
         return _several(several, offset, known_ids, is_read=is_read), several.end()
+    path = _WITH_PATH.match(raw, start)
+    if path and (path[1] in known_ids or path[1] in RESERVED) and not _LENGTH.search(path[2]):
+        right = f"{{({path[1]})}}{_as_accessors(path[2])}"
+        message, span = (
+            f"the path in `{_short(path[0])}` must come after its braces",
+            Span(offset + start, offset + path.end()),
+        )
+        return _misspelt("LWT025", message, span, right, "it is not a reference", is_read), path.end()
     near = _NEAR.match(raw, start)
     name = re.sub(r"[ .\-]+", lambda gap: "_" if " " in gap[0] else gap[0], near[1]) if near else ""
     if near and not near[0].endswith("}") and (brace := _BRACE_LATER.match(raw, near.end())):
-        end, hint = brace.end(), f"for a reference, write `{{({near[1]})}}`"
+        end = brace.end()
+        hint = f"for a reference, write `{{({near[1]})}}`; to compute a value, use a step with EXPR"
         message = f"`{_short(raw[start:end])}` is not a reference; it is read as text"
-        return _literal(message, Span(offset + start, offset + end), hint), end
+        return _unclear(message, Span(offset + start, offset + end), hint), end
     if near and (name in known_ids or name in RESERVED):
         message, span = f"`{_short(near[0])}` is not a reference", Span(offset + start, offset + near.end())
         return _misspelt("LWT024", message, span, f"{{({name})}}", "it is read as text", is_read), near.end()
     free = _FREE_TEXT.match(raw, start)
     end = free.end() if free else start + 2
     is_spaced = free is not None and re.fullmatch(_ID, free[1].strip()) is not None
+    words = re.findall(_ID, free[1]) if free else []
+    says = (
+        _unclear
+        if is_spaced or any(word in known_ids for word in words) or any(word in RESERVED for word in words[:1])
+        else _literal
+    )
     hints = [f"a reference cannot contain spaces: `{{({free[1].strip()})}}`"] if free and is_spaced else []
     message = f"`{_short(raw[start:end]) if free else '{('}` is not a reference; it is read as text"
-    return _literal(message, Span(offset + start, offset + end), *hints), end
+    return says(message, Span(offset + start, offset + end), *hints), end
 
 
 def _misspelt(code: str, message: str, span: Span, right: str, otherwise: str, is_read: bool) -> Diagnostic:
@@ -183,10 +211,14 @@ def _misspelt(code: str, message: str, span: Span, right: str, otherwise: str, i
     return Diagnostic(code, "warning", message, span, (f"write `{_short(right)}`",), (Edit(span, right),))
 
 
+def _unclear(message: str, span: Span, *hints: str) -> Diagnostic:
+    """Return the warning about text that contains the name of an output. It has no edit: an edit for literal text would hide the fault."""
+    return Diagnostic("LWT024", "warning", message, span, (*hints, "for literal text, write `{{(` instead of `{(`"))
+
+
 def _literal(message: str, span: Span, *hints: str) -> Diagnostic:
-    """Return the warning about text that looks like a reference. The edit marks this text as literal."""
-    hints = (*hints, "for literal text, write `{{(` instead of `{(`")
-    return Diagnostic("LWT024", "warning", message, span, hints, (Edit(Span(span.start, span.start), "{"),))
+    """Return the warning about text in the braces of a reference. The edit marks this text as literal."""
+    return attrs.evolve(_unclear(message, span, *hints), edits=(Edit(Span(span.start, span.start), "{"),))
 
 
 def _several(match: re.Match[str], offset: int, known_ids: Collection[str], *, is_read: bool) -> Diagnostic:
@@ -198,14 +230,14 @@ def _several(match: re.Match[str], offset: int, known_ids: Collection[str], *, i
     if all(name in known_ids or name in RESERVED for name in names):
         return _misspelt("LWT024", message, span, right, "it is not a reference and is read as text", is_read)
     hint = f"for a reference, write `{_short(right)}`"
-    return _literal(f"{message}; it is not a reference and is read as text", span, hint)
+    return _unclear(f"{message}; it is not a reference and is read as text", span, hint)
 
 
 def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | None) -> Diagnostic | None:
     name = match[1]
     if known_ids is not None and name not in known_ids and name not in RESERVED:
         return None
-    right, span = f"{{({name})}}{match[2]}{match[3]}", Span(offset + match.start(), offset + match.end())
+    right, span = f"{{({name})}}{_as_accessors(match[2])}{match[3]}", Span(offset + match.start(), offset + match.end())
     message = f"`{_short(match[0])}` has doubled braces"
     return _misspelt("LWT026", message, span, right, "it is read as text, not as a reference", known_ids is None)
 
@@ -225,11 +257,17 @@ def _short(text: str) -> str:
 # get the text instead of the value.
 
 _PATH = r"""(?P<path{n}>(?:\.\w{{1,60}}|\[(?:\d{{1,9}}|"[^"\\\n]{{1,60}}"|'[^'\\\n]{{1,60}}')\]){{0,9}})"""
+_CHANGE = (
+    r"(?P<change{n}>[ ]{{0,4}}(?:\|[ ]{{0,4}}[^\W\d][^{{}}|\n]{{0,60}}|![rsa]"
+    r"|:[<>^+,]?\d{{0,3}}(?:\.\d{{1,3}})?[a-z%]|[+*/-][ ]?\d{{1,9}}))?"
+)
+"""A filter, a format or an arithmetic operation on the value, which no reference has."""
 _LOOKALIKE = re.compile(
-    rf"(?<![\w\\^}}$])(?:\{{\{{[ ]{{0,4}}(?P<name1>[^\W\d][\w\-]{{0,60}}){_PATH.format(n=1)}[ ]{{0,4}}\}}\}}"
-    rf"|\$?\{{[ ]{{0,4}}(?P<name2>[^\W\d][\w\-]{{1,60}}|[^\W\d](?![\w\-])){_PATH.format(n=2)}[ ]{{0,4}}\}}"
+    rf"(?<![\w\\^}}$])(?:"
+    rf"\{{\{{[ ]{{0,4}}(?P<name1>[^\W\d][\w\-]{{0,60}}){_PATH.format(n=1)}{_CHANGE.format(n=1)}[ ]{{0,4}}\}}\}}"
+    rf"|\$?\{{[ ]{{0,4}}(?P<name2>[^\W\d][\w\-]{{1,60}}|[^\W\d](?![\w\-])){_PATH.format(n=2)}{_CHANGE.format(n=2)}[ ]{{0,4}}\}}"
     rf"|\$(?P<name3>[^\W\d][\w]{{2,60}}){_PATH.format(n=3)}(?![\w$])"
-    rf"|\{{[ ]{{1,4}}\((?P<name4>[^\W\d][\w\-.]{{0,60}})\)[ ]{{0,4}}\}})"
+    rf"|\{{[ ]{{1,4}}\((?P<name4>[^\W\d][\w\-.]{{0,60}})\)[ ]{{0,4}}{_PATH.format(n=4)}[ ]{{0,4}}\}})"
 )
 _FIRST = re.compile(r"\{[ {]{0,5}\(?[^\W\d]|\$\{?[^\W\d]")
 _STEP = re.compile(r"""\.(\w+)|\[(\d+)\]|\["([^"]*)"\]|\['([^']*)'\]""")
@@ -263,11 +301,14 @@ def find_lookalikes(raw: str, offset: int, names: Collection[str], mark: str) ->
         name = match["name1"] or match["name2"] or match["name3"] or match["name4"]
         if name not in names or len(found) >= _MOST_LOOKALIKES:
             continue
-        path = match["path1"] or match["path2"] or match["path3"] or ""
+        path = match["path1"] or match["path2"] or match["path3"] or match["path4"] or ""
         right = f"{{({name})}}{path_of(path, mark)}"
         span = Span(offset + match.start(), offset + match.end())
         message = f"`{match[0]}` is not a reference: the model gets this text, not the result of ({name})"
-        found.append(Diagnostic("LWT041", "warning", message, span, (f"write `{right}`",), (Edit(span, right),)))
+        is_changed = bool(match["change1"] or match["change2"])
+        hint = f"a reference only inserts a value, `{right}`; to compute one, use a step with EXPR"
+        hints, edits = ((hint,), ()) if is_changed else ((f"write `{right}`",), (Edit(span, right),))
+        found.append(Diagnostic("LWT041", "warning", message, span, hints, edits))
     return found
 
 

@@ -13,6 +13,7 @@ from attrs import define, field, frozen
 
 from ....diagnostic import Diagnostic, Edit
 from ....source import Span
+from ....trees.lwt import Call
 from ...repairs import shortened
 from ..engine import StepRead, read_step
 from ..shapes import (
@@ -28,7 +29,7 @@ from ..shapes import (
     first_shown,
     next_head,
 )
-from .diagnosis import ends_a_call, explain_bad_head, is_text
+from .diagnosis import ends_a_call, explain_bad_head, is_text, plans_a_call
 
 MAX_FENCES = 10_000
 """Maximum number of lines with the mark of a code fence in a text. The lines between fences are explained separately."""
@@ -69,9 +70,9 @@ LINE_WITH_FENCE = re.compile(r"^[^\n]*?(?P<mark>`{3}|~{3})", re.MULTILINE)
 _HEADING = re.compile(rf"#{{1,6}}[ \t]*[^\n(]{{0,60}}(?=\({ID}\)[ \t]*=[ \t]*[A-Za-z]\w*[ \t]*\()")
 _CALL_BEHIND = re.compile(r"[ \t]*(?:\w+[ \t]*\(|[\"'\[{(]|-?\d|$|\Z)", re.MULTILINE)
 
-_CALL = re.compile(rf"(?:{OPERATION})[ \t]{{0,4}}\(")
-_ASSIGNED = re.compile(rf"\w+[ \t]*:?=(?!=)[ \t]*(?:[\"'](?!\"\"|'')|\{{\(|(?:{OPERATION})\b)")
-_NO_EQUALS = re.compile(rf"\({ID}\)[ \t]*(?:{OPERATION})\b")
+_CALL = re.compile(rf"{OPERATION}[ \t]{{0,4}}\(")
+_ASSIGNED = re.compile(rf"\w+[ \t]*:?=(?!=)[ \t]*(?:[\"'](?!\"\"|'')|\{{\(|{OPERATION}\b|\w+\([\"'{{])")
+_NO_EQUALS = re.compile(rf"\({ID}\)[ \t]*{OPERATION}\b")
 _ONLY_MARKS = re.compile(r"[\"'`\])}>,;.\s]*\Z")
 _OPENS_TEXT = re.compile(r"(?:\"\"\"|''')\Z")
 
@@ -82,7 +83,7 @@ def _may_be_a_step(line: str) -> bool:
         return False
     if (
         _NO_EQUALS.match(line)
-        or (line[0] in "([{\"'`" and _CALL.search(line))
+        or (line[0] in "([{\"'`" and ("{(" in line or _CALL.search(line)))
         or _CALL.match(line)
         or _ASSIGNED.match(line)
     ):
@@ -239,8 +240,11 @@ def take_off_lines(text: str) -> Stage:
     outside = [line for line in steps if not line.fence and line.kind != "text"]
     holding = {line.fence for line in inside.values()}
     names = {line.name for line in lines.found if line.kind in ("step", "broken")}
+    calls = {line.call for line in lines.found if line.kind == "step"}
     for group in _groups(lines.found):
-        _prose(text, group, names, tell, is_outside=bool(inside) and not outside and group[0].fence not in holding)
+        _prose(
+            text, group, names, calls, tell, is_outside=bool(inside) and not outside and group[0].fence not in holding
+        )
     return Stage(tuple(edits), tuple(told))
 
 
@@ -296,6 +300,8 @@ def _prefixes(text: str, lines: list[_Line], tell: _Tell) -> None:
             line.kind = "text"
             line.end = end_of_line(text, line.first)
             continue
+        if plans_a_call(prefix):
+            continue  # explain_lines reports the line
         span = Span(line.first, line.prefix_end)
         edit = Edit(span, f"# {prefix.strip()}\n" if words and "<" not in prefix and "#" not in prefix else "")
         message = f"unexpected {shortened(prefix)!r} before the head of the step, which must begin its line"
@@ -327,7 +333,9 @@ def _groups(lines: list[_Line]) -> Iterator[list[_Line]]:
         yield group
 
 
-def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *, is_outside: bool) -> None:
+def _prose(
+    text: str, group: list[_Line], names: Collection[str], calls: Collection[Call], tell: _Tell, *, is_outside: bool
+) -> None:
     """Turn lines of text into comments. ``explain_lines`` explains possible steps, and groups that are certainly prose."""
     bodies = [text[line.first : line.end].strip() for line in group]
     if all(map(is_text, bodies, ["", *bodies])):
@@ -338,10 +346,11 @@ def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *
         if not _ODD.search(body):
             continue  # most lines: a step has at least one of these characters
         later = _LATER_HEAD.search(body)
-        is_steplike = _may_be_a_step(body) or bool(later and later["id"] not in names)
+        is_planned = plans_a_call(body, calls, is_outside=is_outside)
+        is_steplike = is_planned or _may_be_a_step(body) or bool(later and later["id"] not in names)
         if is_steplike:
             steplike.append(line)
-        if not is_outside and (is_steplike or ELISION.match(body) or _may_be_a_head(body, names)):
+        if is_planned or (not is_outside and (is_steplike or ELISION.match(body) or _may_be_a_head(body, names))):
             left.append(line)
     apart = {line.start for line in left}
     taken = [line for line in group if line.start not in apart]

@@ -297,6 +297,7 @@ async def _run_lwt(call: Call, arguments: RunLwtArguments) -> ScriptRan:
     checks = await workspace.checks(call.session(""))
     input = ABSENT if arguments.input is None else arguments.input
     checked = await call.parse(source, checks.script, source, arguments.lenient, input)
+    checked = checked.with_all_steps if arguments.all_steps else checked
     diagnosed = call.diagnosed(checked.diagnostics, source, runs=True)
     if checked.failed:
         return ScriptRan(**diagnosed, budget=budget_of(call))

@@ -4,6 +4,7 @@ import pytest
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.linter.lwt import check
 from knotwork.lang.parse.lwt import parse_lwt
+from knotwork.lang.printer.lwt_printer import format_lwt
 from knotwork.lang.trees.lwt import ABSENT
 
 
@@ -274,6 +275,11 @@ def test_backslash_n_is_one_remark_a_string():
         ("{(input)['k'][0]}", "{(input)}['k'][0]", "LWT025"),
         ('{(input)[\\"k\\"][0]}', '{(input)}[\\"k\\"][0]', "LWT025"),
         ("{(input['k'])}", "{(input)}['k']", "LWT025"),
+        ("{(input).k}", '{(input)}["k"]', "LWT025"),
+        ("{(input).k.l[0]}", '{(input)}["k"]["l"][0]', "LWT025"),
+        ("{(input)['k'].l}", "{(input)}['k'][\"l\"]", "LWT025"),
+        ("{{(input).k}}", '{(input)}["k"]', "LWT026"),
+        ("{ (input) .k }", '{(input)}["k"]', "LWT041"),
         ("{{(input)}}", "{(input)}", "LWT026"),
         ("{{(input)}}[k]", "{(input)}[k]", "LWT026"),
         ('{(input)}["k"]} = True?', '{(input)}["k"] = True?', "LWT027"),
@@ -290,6 +296,21 @@ def test_slips_of_references(wrong, right, code):
     assert report(f'(final)=LLM("{right}")') == []
     lenient = check(parse_lwt(f'(final)=LLM("{wrong}")', "lenient"))
     assert [d.code for d in lenient] == [d.code for d in found], "reported by the reading, once"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "{(input)+1}", "{(input) + 1}", "{(input + 1)}", "{(input)|upper}", "{(input|upper)}", "{(input)['k']|upper}", "{(input):.2f}",
+        "{(input)!r}", "{(input)->b}", "{(input).upper()}", "{(input).length}", "{(input), (other)}", "{(other).k}", "{( other )}",
+        "{{ input | upper }}", "{input:.2f}", "{input + 1}",
+    ],
+)  # fmt: skip
+def test_no_edit_hides_a_reference_that_cannot_be_read(wrong):
+    text = f'(final)=LLM("{wrong}")'
+    (found,) = check(parse_lwt(text))
+    assert (found.severity, found.edits) == ("warning", ())
+    assert format_lwt(parse_lwt(text, "lenient")).strip() == text
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.loops.rank.draft_script import read_plan
+from knotwork.runtime.loops.rank.draft_script import check_plan_script, read_plan
 
 STEP = '(final)=LLM("Items: [5]. Output the best index.")'
 MESSAGE = "CONDITIONS: Tea=True\nREMAINING: 5\nNEEDS_EXPANSION: no"
@@ -36,9 +36,18 @@ def test_sections_however_they_are_marked(text: str) -> None:
 
 def test_no_markers_and_a_step_all_the_same() -> None:
     plan = read_plan(f"Here is my plan.\n\n{STEP}\n\n{MESSAGE}", 10)
-    assert plan.skeleton.strip() == STEP
+    assert plan.skeleton.strip() == f"Here is my plan.\n\n{STEP}"
+    assert not check_plan_script(plan.skeleton, {}).failed
     assert plan.remaining == (5,)
     assert plan.notes == ("the plan has no ===LWT_SKELETON===; its steps are used as the skeleton",)
+
+
+@pytest.mark.parametrize("marker", ["===LWT_SKELETON===\n", ""])
+@pytest.mark.parametrize("line", ['1. LLM("Which items have tea?")', 'Step 1 = LLM("Which items have tea?")'])
+def test_a_planned_call_without_a_head_fails_the_plan(marker: str, line: str) -> None:
+    for script in (f"{line}\n{STEP}", f"{STEP}\n{line}"):
+        plan = read_plan(f"{marker}{script}\n===MESSAGE===\n{MESSAGE}", 10)
+        assert check_plan_script(plan.skeleton, {}).failed
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,8 @@ WRAPPINGS = {
     "dots outside": f"Some thoughts\n...\n{fenced('lwt')}\n…\n",
     "sketch outside": f"The pattern is (n+1)=LLM(\"...\") for each item:\n{fenced('lwt')}(n+1)=LLM(\"...\")\n",
     "a head of prose outside": f"{fenced('lwt')}(a)= the conditions of the request\n(final): LLM(picks one)\n",
-    "unquoted step outside": f"{fenced('lwt')}As in a = LLM(\"x\"):\na = LLM(\"x\")\n",
+    "calls mentioned outside": f"{fenced('lwt')}As in a = LLM(\"...\"):\n2. LLM(\"...\")\n",
+    "a step explained outside": f"{fenced('lwt')}Last, {LAST.removeprefix('(final)=')} decides.\n",
     "script tags in a fence": f"```html\n<script type=\"text/lwt\">\n{BARE}</script>\n```\n",
     # thoughts
     "think": f"<think>\nThe user wants {{(a)}}.\n- maybe LLM(\"x\")\n...\n</think>\n{BARE}",
@@ -127,6 +128,8 @@ WRAPPINGS = {
     "chat": f"Sure! Here's the script you asked for:\n\n{BARE}\nLet me know if you'd like any changes!",
     "explanation with references": f"{BARE}\nExplanation:\n- {{(a)}} is a list\n- \"final\" uses {{(b.1)}}\n(Test it.)\n",
     "mentions of steps": f"We need (a)= first.\n{BARE}\nHere (a)=LLM(\"List the...\") asks.\n(a)= the conditions, (final)= the answer\n",
+    "calls mentioned": f"Every step is LLM(\"...\") or EACH(...).\n- LLM(\"...\"): one answer\nHere LLM(\"Why?\") asks.\n{BARE}",
+    "models mentioned": f"LLMs (\"large models\") and an LLM (a model) join (\"merge\") it.\nAn \"LLM\" answers.\n{BARE}",
     "mention in inline code": f"{BARE}\nThe step `(a)=LLM(\"...\")` reads the request.\n",
     "mathematics": f"Let f(x) = 2x, with x = 3 and (n+1) = 4.\n(1) First case\n(2) Second case [see below]\n\n{BARE}",
     "notes with parentheses": f"{BARE}\nNote (important): the input (a dict) has \"request\" (a text).\nSee also [1], {{x}} and 'y'.\n",
@@ -257,6 +260,51 @@ BROKEN = {
 }
 
 
+CALL = 'LLM("Use {(a)}.")'
+HEADLESS = [
+    f"2. {CALL}", f"2.{CALL}", f"2) {CALL}", f"- {CALL}", f"* {CALL}", f"\u2022 {CALL}", f"- [ ] {CALL}", f"> {CALL}", f"a) {CALL}",
+    f"[2] {CALL}", f"**2.** {CALL}", f"**2. {CALL}**", f"`{CALL}`", f"_{CALL}_", f"\uff12\uff0e{CALL}", f"\u2461 {CALL}",
+    f"Step 2: {CALL}", f"**Step 2:** {CALL}", f"Step two \u2014 {CALL}", f"\u7b2c2\u6b65\uff1a{CALL}", f"Final: {CALL}",
+    f"$2 = {CALL}", f"@b = {CALL}", f"b \u2190 {CALL}", f"let b = {CALL};", f"b: str = {CALL}", f"b = {CALL}.strip()", f"return {CALL}",
+    f"(b) {CALL}", f"(b)\n  {CALL}", f"b := {CALL}", f"2. b: {CALL}", f"[b]={CALL}", f"2. [b]={CALL}", f"{{b}}={CALL}", f"<b>{CALL}</b>",
+    f"\uff08b\uff09\uff1d{CALL}", f"\u3010b\u3011={CALL}", f"(b)\uff1d{CALL}", "\uff08b\uff09\uff1dLLM\uff08\u201cUse {(a)}.\u201d\uff09",
+    f"| 2 | {CALL} |", f"<step>{CALL}</step>", f"Then, as the last step: {CALL}", f"Then I ask {CALL}.", f"Then {CALL} gives the answer",
+    "2. LLM(\n  \"Use {(a)}.\"\n)", "2. LLM('''Use\n{(a)}.''')", '2. LLM("Use {(a)}.', '2. LLM("say "hi" to {(a)}")',
+    '2. llm("Go on.")', '2. LLM("...")', "2. LLM(Go on.)", "2. LLM(Use {(a)}.)", '2. LLM "Go on."', '2. LLM: "Go on."',
+    '2. LLM["Go on."]', '2. LLM(f"Go on.")', '2. EACH({(a)}, LLM("{(item)}"))', "2. JOIN(x={(a)}, y={(a)})", '2. EXPR("1 + 1")',
+    "2. CONST(5)", '2. RUN(file="b.lwt")', '2. CALL("count", text={(a)})', '2. SEARCH("Rome")', 'b = search("Rome")', '"Use {(a)}."',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", HEADLESS)
+@pytest.mark.parametrize("wrap", ["{}\n{}\n", "{1}\n{0}\n", "```\n{}\n{}\n```\n"], ids=["behind", "before", "fenced"])
+def test_a_planned_call_without_a_head_is_an_error_in_both_readings(line: str, wrap: str) -> None:
+    text = wrap.format('(a)=LLM("x")', line)
+    assert has_errors(lenient(text).diagnostics)
+    assert has_errors(parse_lwt(text).diagnostics)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{fenced('lwt')}2. {CALL}\n",
+        f"{fenced('lwt')}b = {CALL}\n",
+        f"{fenced('lwt')}and then\n```\n{CALL}\n```\n",
+        f"{ONE} {CALL}\n",
+        f"{ONE} -> {CALL}\n",
+        f'{ONE} {CALL} (c)=LLM("y")\n',
+        f'{CALL} (c)=LLM("y")\n',
+        f'(a)=LLM("say "hi" now")\n2. {CALL}\n',
+        f'(a)=LLM("say "hi" now")\n{CALL}\n',
+        f'(a)=LLM("say hi\n2. {CALL}\n',
+        json.dumps([ONE, f"2. {CALL}"]),
+        json.dumps({"steps": [ONE], "last": CALL}),
+    ],
+)
+def test_a_planned_call_is_never_lost_beside_a_step(text: str) -> None:
+    assert has_errors(lenient(text).diagnostics)
+
+
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
 def test_what_may_be_a_step_is_never_left_out_as_prose(text: str) -> None:
     assert has_errors(lenient(text).diagnostics)
@@ -285,7 +333,7 @@ def test_a_step_outside_of_the_fence_counts_and_is_told() -> None:
 
 
 def test_what_looks_like_a_step_outside_of_the_fence_is_told() -> None:
-    (found,) = told(f'{fenced("lwt")}b = LLM("x")\n')
+    (found,) = told(f"{fenced('lwt')}, type=int)\n")
     assert found[1].startswith("this line looks like a step but is outside the code fence")
 
 
