@@ -93,7 +93,7 @@ class CallFinished(Event):
 
     ``model`` is the model that the server names, ``finish_reason`` the reason why the answer ended. ``read_as`` is how the value was
     found in the answer ("exact", a conversion of ``answer.read``, or "unfit" for an invalid answer; "" for plain text). ``repaired`` is
-    true if a repair of this answer follows, with the same number ``call``.
+    true if a repair of this answer follows, with the same number ``call``. ``estimated`` is true if the model did not report the tokens.
     """
 
     name = "call.finished"
@@ -112,6 +112,7 @@ class CallFinished(Event):
     finish_reason: str = ""
     read_as: str = ""
     repaired: bool = False
+    estimated: bool = False
 
 
 next_call = count(1).__next__

@@ -380,9 +380,18 @@ def prices_json(prices: "Mapping[str, Price]") -> dict[str, Any]:
 
 
 def usage_json(usage: Usage, calls: int | None = None) -> dict[str, int]:
-    """Return the numbers of tokens, and the number of calls if ``calls`` is given, as a JSON object."""
+    """Return the numbers of tokens, and the number of calls if ``calls`` is given, as a JSON object.
+
+    ``estimated`` is true, and otherwise missing, if a model did not report all tokens.
+    """
     counted = {} if calls is None else {"calls": calls}
-    return {**counted, "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+    tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+    return {**counted, **tokens, **({"estimated": True} if usage.estimated else {})}
+
+
+def tokens_text(usage: Usage) -> str:
+    """Return the tokens as text, such as "200 + 40 tokens"; tokens that a model did not report are marked."""
+    return f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{' (estimated)' if usage.estimated else ''}"
 
 
 def _jsonable(value: Any) -> Any:

@@ -54,6 +54,11 @@ class AnthropicModel(SDKModel):
         )
         self._strict = Strictness()
 
+    @property
+    def address(self) -> str:
+        """The address of the service."""
+        return str(self._sdk.base_url)
+
     def batch_line(self, key: str, prompt: str, options: Options) -> dict[str, Any]:
         """Return the line of a batch for a call; the service returns ``key`` with the answer."""
         request = self._request(prompt, options, set(self._refused))

@@ -313,15 +313,23 @@ class Ledger:
             return Usage(need.prompt, min(left, need.answer))
         return None
 
+    @property
+    def estimate(self) -> str:
+        """What a limit on tokens or cost counted for models that report no usage; "" if all usage was reported."""
+        if not (self.limits_size and self.usage.estimated):
+            return ""
+        return "one token per byte was counted where a model reports no usage"
+
     def _budget_error(self, need: "_Need") -> BudgetExceeded:
+        note = f" ({self.estimate})" if self.estimate else ""
         answer = need.answer if need.fixed else 1
         may = f"the next call may take {need.prompt} tokens for the prompt and {answer} for the answer"
         spent = self.usage.total
         if self.max_tokens is not None and self.max_tokens - spent < need.prompt + answer:
             left = f"{may}; {max(self.max_tokens - spent, 0)} of {self.max_tokens} are left"
-            return BudgetExceeded(left, limit="tokens", attempts=0)
+            return BudgetExceeded(left + note, limit="tokens", attempts=0)
         dear = f"{may}; this may exceed what is left of the budget of {self.max_cost or 0:g} US dollars"
-        return BudgetExceeded(dear, limit="cost", attempts=0)
+        return BudgetExceeded(dear + note, limit="cost", attempts=0)
 
 
 class Budget(Layer):
@@ -363,8 +371,8 @@ class Budget(Layer):
             if answer.cached:  # the cache is below this layer, so that no request was sent
                 self.ledger.calls -= 1
                 tally.calls -= 1
-            if not used.total and not answer.cached:
-                used = Usage(need.prompt, len(answer.text.encode()))
+            if (used.estimated or not (used.total or answer.cached)) and self.ledger.limits_size:  # a limit holds
+                used = Usage(need.prompt, len((answer.raw or answer.text).encode(errors="replace")), True)
             return answer
         except LLMError as error:
             used = error.usage

@@ -208,10 +208,15 @@ class OpenAIModel(SDKModel):
         self._strict = Strictness(own_address=base_url is None, bounds=True)
         self._in_words = False
 
+    @property
+    def address(self) -> str:
+        """The address of the service."""
+        return self._address or os.environ.get("OPENAI_BASE_URL") or _OWN_ADDRESS
+
     def _direct_client(self) -> DirectClient | None:
         """Return the direct client; None if only the SDK can make calls with the settings in the environment."""
         own = self._address is None
-        base = self._address or os.environ.get("OPENAI_BASE_URL") or _OWN_ADDRESS
+        base = self.address
         if is_proxied(base) or not base.startswith(("http://", "https://")) or "?" in base or "#" in base:
             return None
         headers = {

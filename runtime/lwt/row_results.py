@@ -12,7 +12,7 @@ from ...adapters.llm import Usage
 from ...adapters.llm.budget import Price
 from ...adapters.tables.cells import column_types, json_row
 from ...adapters.tables.port import Column, ColumnType
-from ..results import NO_USAGE, Run, add_costs, plain
+from ..results import NO_USAGE, Run, add_costs, plain, usage_json
 from ..seeds.result_store import ResultSource
 from ..seeds.result_tables import value_of
 
@@ -47,8 +47,8 @@ class RowResult:
         """Return the result as JSON, as it is stored in the folder of a run."""
         return {
             "index": self.index, "name": self.name, "status": self.status, "keys": list(self.keys), "final": self.final,
-            "error": self.error or None, "kind": self.kind, "calls": self.calls, "prompt_tokens": self.usage.prompt_tokens,
-            "completion_tokens": self.usage.completion_tokens, "cost": self.cost, "seconds": round(self.seconds, 3),
+            "error": self.error or None, "kind": self.kind, "calls": self.calls, **usage_json(self.usage), "cost": self.cost,
+            "seconds": round(self.seconds, 3),
         }  # fmt: skip
 
     @classmethod
@@ -57,7 +57,8 @@ class RowResult:
         return cls(
             document["index"], document["name"], document["status"], tuple(document["keys"]), document["final"],
             document["error"] or "", document.get("kind", ""), document["calls"],
-            Usage(document["prompt_tokens"], document["completion_tokens"]), document["cost"], document["seconds"],
+            Usage(document["prompt_tokens"], document["completion_tokens"], document.get("estimated", False)),
+            document["cost"], document["seconds"],
         )  # fmt: skip
 
 

@@ -274,8 +274,7 @@ class CacheBatches:
     def _hold(self, calls: int, usage: Usage, cost: float) -> None:
         """Let the ledger count these calls, tokens and dollars in place of those that were held before."""
         before_calls, before, before_cost = self._held
-        tokens = Usage(usage.prompt_tokens - before.prompt_tokens, usage.completion_tokens - before.completion_tokens)
-        self.ledger.charge(calls - before_calls, tokens, cost - before_cost)
+        self.ledger.charge(calls - before_calls, usage - before, cost - before_cost)
         self._held = (calls, usage, cost)
 
     def _charge(self, calls: int, usage: Usage, cost: float | None) -> None:

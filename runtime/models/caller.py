@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ...adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage
+from ...adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage, with_usage
 from ...adapters.llm.conversation import refusal
 from ...adapters.llm.keys import mask_keys, refuse_key
 from ...adapters.llm.middleware import Client, Layer, Own, Validated, as_client, model_spec
@@ -255,7 +255,7 @@ class Caller:
                 began = perf_counter()
             answer = await client.generate(prompt, **options)
             if type(answer) is not Completion:
-                answer = _as_completion(answer)
+                answer = _as_completion(answer, prompt, options)
             text = answer.text
             if not text or text.isspace():
                 failed = Failed("empty", "the answer is empty")
@@ -336,15 +336,15 @@ def call_finished(
     usage = answer.usage
     return CallFinished(
         step, answer.text, usage.prompt_tokens, usage.completion_tokens, answer.cost, answer.cached, seconds, error, item,
-        answer.attempts, call, answer.model, answer.finish_reason, read_as, repaired,
+        answer.attempts, call, answer.model, answer.finish_reason, read_as, repaired, usage.estimated,
     )  # fmt: skip
 
 
-def _as_completion(answer: Any) -> Completion:
+def _as_completion(answer: Any, prompt: str, options: Mapping[str, Any]) -> Completion:
     if isinstance(answer, Completion):
         return answer
     if isinstance(answer, str):
-        return Completion(answer)
+        return with_usage(Completion(answer), prompt, options)
     raise BadAnswer(f"generate() returned {type(answer).__name__}, not a Completion or a str")
 
 

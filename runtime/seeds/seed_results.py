@@ -5,7 +5,7 @@ cut_characters}, errors: [{step, kind, message, hint, root, span: [start, end] |
 {value} | {error}}, extractions:
 [{review, id?, extraction, meta, invalid?, invalid_meta?, coerced?, read_as?, cut?, parts?, decided?, confidence?, votes?,
 failed?, excerpt}],
-usage: {calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices begin at 0; ``cost`` is in US dollars, null if
+usage: {calls, prompt_tokens, completion_tokens, estimated?}, cost, warnings?}``. Indices begin at 0; ``cost`` is in US dollars, null if
 unknown.
 """
 
@@ -348,7 +348,7 @@ class _Reader:
             self.counts(self.part(data, "counts", dict)),
             tuple(self.error(each) for each in self.part(data, "errors", list, [])),
             tuple(map(self.extraction, self.part(data, "extractions", list))),
-            Usage(self.number(usage, "prompt_tokens", 0), self.number(usage, "completion_tokens", 0)), cost,
+            Usage(self.number(usage, "prompt_tokens", 0), self.number(usage, "completion_tokens", 0), usage.get("estimated") is True), cost,
             self.number(usage, "calls", 0), tuple(self.each(data, "warnings", list, [], _is_text, "a string")),
             self.part(data, "unknown", dict, {}), self.reduced(self.part(data, "reduced", dict, {})),
         )  # fmt: skip

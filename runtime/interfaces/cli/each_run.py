@@ -22,7 +22,7 @@ from ...api.files import UnknownSuffix
 from ...api.process_traces import subscribe as subscribe_traces
 from ...api.seed import RequestError, TableError, shown_name
 from ...events import Events
-from ...results import prices_json
+from ...results import prices_json, tokens_text
 from ..options import named_specs, open_models, price_of
 from .display import Foot
 from .inputs import STDIN, functions_in, show
@@ -285,7 +285,7 @@ class _Rows:
         say(f"{paint(status, _STYLES[status], on)}: {' · '.join(counts)}")
         parts = [counted(totals.calls, "call") + (f" ({self.calls.cached:,} cached)" if self.calls.cached else "")]
         if totals.usage.total:
-            parts.append(f"{totals.usage.prompt_tokens:,} + {totals.usage.completion_tokens:,} tokens")
+            parts.append(tokens_text(totals.usage))
         parts += [dollars(totals.cost)] if totals.cost else []
         say(" · ".join([*parts, f"{totals.seconds:.2f} s"]))
         say_prices(totals.prices)

@@ -23,7 +23,7 @@ from ...api.process_traces import subscribe as subscribe_traces
 from ...api.seed_workers import WorkerOptions
 from ...api.workspace import WorkspaceOptions
 from ...events import Events
-from ...results import Run, ScriptError, StepResult, coercions, prices_json, run_json
+from ...results import Run, ScriptError, StepResult, coercions, prices_json, run_json, tokens_text
 from ..options import Limits, in_words_of_options, named_specs, open_models, price_of
 from .answer_stream import AnswerStream
 from .display import RunFigures, RunScreen, StepLines
@@ -338,7 +338,7 @@ def _figures(run: Run, planned: list[StepResult], figures: RunFigures) -> str:
         parts.append(f"{figures.reused:,} reused")
     parts.append(counted(run.calls, "call") + (f" ({figures.cached:,} cached)" if figures.cached else ""))
     if run.usage.total:
-        parts.append(f"{run.usage.prompt_tokens:,} + {run.usage.completion_tokens:,} tokens")
+        parts.append(tokens_text(run.usage))
     if run.cost:
         parts.append(dollars(run.cost))
     parts.append(f"{run.seconds:.2f} s (critical path {run.critical_path_seconds:.2f} s)")

@@ -16,6 +16,7 @@ from ....lang.diagnostic import printable
 from ...api.figures import Calls, clock, counted, dollars
 from ...api.seed import SeedRecorder, Totals
 from ...events import ChunkFinished, Event
+from ...results import tokens_text
 from .display import Foot
 from .output import CallNotes, Exit, colour, paint, say, say_prices
 
@@ -209,7 +210,7 @@ def finish(tally: Tally, totals: Totals, recorder: SeedRecorder, resume: str, ou
     )
     parts += [f"{count:,} {source}" for count, source in reused if count]
     if totals.usage.total:
-        parts.append(f"{totals.usage.prompt_tokens:,} + {totals.usage.completion_tokens:,} tokens")
+        parts.append(tokens_text(totals.usage))
     if cost := totals.cost or calls.cost:
         parts.append(dollars(cost))
     say(" · ".join([*parts, f"{totals.seconds:.2f} s"]))
