@@ -40,6 +40,22 @@ class Failed:
     hint: str = ""
     span: Span | None = None
     item: int | None = None
+    name: str = ""
+    """The beginning of the item, as text."""
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether no model was asked, because a limit or an earlier failure allows no further call."""
+        return self.kind == "budget" or self.message.startswith(NOT_ASKED)
+
+
+NOT_ASKED = "not asked: "
+"""The beginning of the message about a call that was not made."""
+
+
+def unasked(message: str) -> str:
+    """Return the message about a call that is not made, because of an earlier failure with this message."""
+    return message if message.startswith(NOT_ASKED) else f"{NOT_ASKED}{message}"
 
 
 class StepFailed(KnotworkError):
@@ -365,13 +381,18 @@ def _step_json(result: StepResult) -> dict[str, Any]:
         "value": _jsonable(result.value),
         "reason": result.reason,
         "kind": result.failed.kind if result.failed is not None else "condition" if result.unmet else None,
-        "failed_items": [{"item": f.item, "kind": f.kind, "message": f.message} for f in result.failed_items],
+        "failed_items": [_item_json(f) for f in result.failed_items],
         "seconds": round(result.seconds, 3),
         "calls": result.calls,
         "usage": usage_json(result.usage),
         "cost": result.cost,
         "reused": result.reused,
     }
+
+
+def _item_json(failed: Failed) -> dict[str, Any]:
+    name = {"name": failed.name} if failed.name else {}
+    return {"item": failed.item, **name, "kind": failed.kind, "message": failed.message}
 
 
 def prices_json(prices: "Mapping[str, Price]") -> dict[str, Any]:

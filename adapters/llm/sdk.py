@@ -291,7 +291,7 @@ class SDKModel(Own, ABC):
             or getattr(failure, "is_wrong_address", False)
             or isinstance(failure, WrongKey)
         ):
-            failure.message = f"{failure.message} ({self.address})"
+            failure.message = f"{failure.message.removesuffix(f' ({self.address})')} ({self.address})"
         failure.message = hidden(failure.message, *self._keys)
         failure.args = (failure.message,)
         if isinstance(failure, Truncated | BadAnswer):

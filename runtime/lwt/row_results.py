@@ -16,7 +16,8 @@ from ..results import NO_USAGE, Run, add_costs, plain, usage_json
 from ..seeds.result_store import ResultSource
 from ..seeds.result_tables import value_of
 
-RowStatus = Literal["complete", "partial", "failed"]
+RowStatus = Literal["complete", "partial", "failed", "not_asked"]
+"""``not_asked``: no model was asked about the row, because a limit or an earlier failure allows no further call."""
 _MOST_COLUMNS = 200
 """Maximum number of columns for the keys of objects; objects with more keys are written as JSON."""
 FINAL = "final"
@@ -66,6 +67,12 @@ def result_of(row: Any, run: Run) -> RowResult:
     """Return the result of the finished ``run`` for the ``TableRow`` ``row``."""
     status: RowStatus = "complete" if run.status == "complete" else "failed" if run.output is None else "partial"
     error, kind = ("", "") if status == "complete" else _first_failure(run)
+    if (
+        status == "failed"
+        and not run.calls
+        and any(s.failed is not None and s.failed.is_unasked for s in run.steps.values())
+    ):
+        status = "not_asked"
     final = None if run.output is None else _json_value(plain(run.value))
     return RowResult(
         row.index, row.name, status, row.keys, final, error, kind, run.calls, run.usage, run.cost, run.seconds
@@ -131,7 +138,7 @@ class RowTotals:
             return "cancelled"
         if self.statuses["complete"] + self.before == self.rows:
             return "complete"
-        return "failed" if self.statuses["failed"] == self.rows else "partial"
+        return "failed" if self.statuses["failed"] + self.statuses["not_asked"] == self.rows else "partial"
 
 
 # Results as a table. The types of the columns of the final value come from the values, because a script need not declare them.

@@ -20,7 +20,7 @@ from ...lang.diagnostic import nearest
 from ...lang.literals import is_json
 from ...lang.trees.lwt import Script, Template, calls_of
 from ..events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events, next_call
-from ..results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs
+from ..results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs, unasked
 from .answer_shape import Shape, shape_of
 from .shown_answer import ShownAnswer
 
@@ -411,7 +411,7 @@ class Losses:
         """Save a failure of ``model`` if later calls would fail in the same way."""
         if failed.kind == "budget":
             self.budget = self.budget or failed
-        elif failed.kind in HOPELESS:
+        elif failed.kind in HOPELESS or failed.is_unasked:
             self.models.setdefault(model, failed)
 
 
@@ -450,7 +450,7 @@ class Asker:
         if record is not None and (earlier := record.recall(step, kept_as, input_hash)) is not None:
             return earlier.again(input_hash)
         if self.losses is not None and (lost := self.losses.of(model)) is not None:
-            raise StepFailed(Failed(lost.kind, f"not called: {lost.message}", lost.hint))
+            raise StepFailed(Failed(lost.kind, unasked(lost.message), lost.hint))
         tally, began = Spent(), perf_counter()
         try:
             request = Request(prompt, options={**options, "tally": tally})

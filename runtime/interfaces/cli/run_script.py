@@ -23,7 +23,7 @@ from ...api.process_traces import subscribe as subscribe_traces
 from ...api.seed_workers import WorkerOptions
 from ...api.workspace import WorkspaceOptions
 from ...events import Events
-from ...results import Run, ScriptError, StepResult, coercions, prices_json, run_json, tokens_text
+from ...results import NOT_ASKED, Run, ScriptError, StepResult, coercions, prices_json, run_json, tokens_text
 from ..options import Limits, in_words_of_options, named_specs, open_models, price_of
 from .answer_stream import AnswerStream
 from .display import RunFigures, RunScreen, StepLines
@@ -311,9 +311,13 @@ def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: s
         if failed.item is None:  # the output of the step is incomplete
             say(f"{paint('partial', 'yellow', on)} ({step}): {printable(failed.message)}")
         else:
-            say(f"{paint('failed', 'red', on)} ({step}) item {failed.item}: {printable(failed.message)}")
+            status = paint("not asked", "yellow", on) if failed.is_unasked else paint("failed", "red", on)
+            name = f" ({printable(failed.name)})" if failed.name else ""
+            say(f"{status} ({step}) item {failed.item}{name}: {printable(failed.message.removeprefix(NOT_ASKED))}")
     if len(items) > _LISTED:
-        say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
+        say(f"and {len(items) - _LISTED} more items")
+    if unasked := sum(failed.is_unasked for _, failed in items):
+        say(f"{counted(unasked, 'item')} {'was' if unasked == 1 else 'were'} not asked")
     if converted := coercions(run):
         for line in (*converted, "use --strict-types to refuse such answers"):
             say(line)
