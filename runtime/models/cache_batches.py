@@ -263,7 +263,15 @@ class CacheBatches:
             each.ended[number] = state.word
             self._charge(calls, usage, cost)
             self._client.take(answers.lines, requests)
-            self.say(f"batch {number}: {state.word}, {good:,} of {calls:,} requests answered")
+            odd = "".join(
+                f"; {count:,} {what}"
+                for count, what in (
+                    (answers.repeated, "further lines for the same requests were not used"),
+                    (answers.unknown, "lines belong to no request"),
+                )
+                if count
+            )
+            self.say(f"batch {number}: {state.word}, {good:,} of {calls:,} requests answered{odd}")
         self._hold(0, Usage(), 0.0)
         if fault:
             raise BatchFailed(
