@@ -94,7 +94,7 @@ class CallFinished(Event):
     ``model`` is the model that the server names, ``finish_reason`` the reason why the answer ended. ``read_as`` is how the value was
     found in the answer ("exact", a conversion of ``answer.read``, or "unfit" for an invalid answer; "" for plain text). ``repaired`` is
     true if a repair of this answer follows, with the same number ``call``. ``raw`` is everything that the model wrote, including
-    its thoughts, if ``text`` is a part of it.
+    its thoughts, if ``text`` is a part of it. ``estimated`` is true if the model did not report the tokens.
     """
 
     name = "call.finished"
@@ -114,6 +114,7 @@ class CallFinished(Event):
     read_as: str = ""
     repaired: bool = False
     raw: str = ""
+    estimated: bool = False
 
 
 next_call = count(1).__next__

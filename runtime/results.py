@@ -40,6 +40,22 @@ class Failed:
     hint: str = ""
     span: Span | None = None
     item: int | None = None
+    name: str = ""
+    """The beginning of the item, as text."""
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether no model was asked, because a limit or an earlier failure allows no further call."""
+        return self.kind == "budget" or self.message.startswith(NOT_ASKED)
+
+
+NOT_ASKED = "not asked: "
+"""The beginning of the message about a call that was not made."""
+
+
+def unasked(message: str) -> str:
+    """Return the message about a call that is not made, because of an earlier failure with this message."""
+    return message if message.startswith(NOT_ASKED) else f"{NOT_ASKED}{message}"
 
 
 class StepFailed(KnotworkError):
@@ -365,7 +381,7 @@ def _step_json(result: StepResult) -> dict[str, Any]:
         "value": _jsonable(result.value),
         "reason": result.reason,
         "kind": result.failed.kind if result.failed is not None else "condition" if result.unmet else None,
-        "failed_items": [{"item": f.item, "kind": f.kind, "message": f.message} for f in result.failed_items],
+        "failed_items": [_item_json(f) for f in result.failed_items],
         "seconds": round(result.seconds, 3),
         "calls": result.calls,
         "usage": usage_json(result.usage),
@@ -374,15 +390,29 @@ def _step_json(result: StepResult) -> dict[str, Any]:
     }
 
 
+def _item_json(failed: Failed) -> dict[str, Any]:
+    name = {"name": failed.name} if failed.name else {}
+    return {"item": failed.item, **name, "kind": failed.kind, "message": failed.message}
+
+
 def prices_json(prices: "Mapping[str, Price]") -> dict[str, Any]:
     """Return ``{"prices": [...]}`` for the known prices of a run's models; an empty object if no price is known."""
     return {"prices": [price.as_json(model) for model, price in prices.items()]} if prices else {}
 
 
 def usage_json(usage: Usage, calls: int | None = None) -> dict[str, int]:
-    """Return the numbers of tokens, and the number of calls if ``calls`` is given, as a JSON object."""
+    """Return the numbers of tokens, and the number of calls if ``calls`` is given, as a JSON object.
+
+    ``estimated`` is true, and otherwise missing, if a model did not report all tokens.
+    """
     counted = {} if calls is None else {"calls": calls}
-    return {**counted, "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+    tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+    return {**counted, **tokens, **({"estimated": True} if usage.estimated else {})}
+
+
+def tokens_text(usage: Usage) -> str:
+    """Return the tokens as text, such as "200 + 40 tokens"; tokens that a model did not report are marked."""
+    return f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{' (estimated)' if usage.estimated else ''}"
 
 
 def _jsonable(value: Any) -> Any:

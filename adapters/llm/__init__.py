@@ -7,7 +7,7 @@ options are those of ``Options``. Adapters (``openai``, ``anthropic``, ``local``
     LLMError                kind
     ├── Unavailable         "unavailable"      connection, 5xx, overload: after the SDK's own retries
     ├── TimedOut            "timeout"          the total deadline of the call passed
-    ├── RateLimited         "rate_limit"       429 after the SDK's own retries
+    ├── RateLimited         "rate_limit"       429; under ``Throttled``: no request got through for minutes
     ├── Truncated           "truncated"        the answer stopped at the token limit, or the stream was cut
     ├── EmptyAnswer         "empty"            no choices, or a choice without text
     ├── BadAnswer           "bad_answer"       an answer in another form than requested (JSON, schema, choice), or an unreadable body
@@ -26,14 +26,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from ...lang.errors import KnotworkError
 
 __all__ = [
     "BY_HAND", "CALLED", "ERRORS", "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "ImageInput",
     "LLMError", "ModelNotFound", "NotConfigured", "NotRecorded", "Notice", "Options", "PromptTooLong", "QuotaExhausted", "RateLimited",
-    "Refused", "Tally", "TimedOut", "Tool", "ToolCall", "Truncated", "Unavailable", "Usage", "WrongKey", "error_of",
+    "Refused", "Tally", "TimedOut", "Tool", "ToolCall", "Truncated", "Unavailable", "Usage", "WrongKey", "error_of", "with_usage",
 ]  # fmt: skip
 
 
@@ -44,16 +44,20 @@ CALLED = "tool_call"
 """The finish reason of an answer that calls a tool. The answer's text is the parsed and checked call (``Completion.tool``)."""
 
 
+BYTES_OF_TOKEN = 4
+"""Approximate number of bytes in a token."""
+
 ANTHROPIC_MAX_TOKENS = 4_096
 """Default of ``max_tokens`` for Anthropic's models, whose protocol requires a limit."""
 
 
 @frozen
 class Usage:
-    """Tokens of one call, summed over all attempts."""
+    """Tokens of one call, summed over all attempts. ``estimated`` is true if a model did not report a part of them."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    estimated: bool = False
 
     @property
     def total(self) -> int:
@@ -61,7 +65,18 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(self.prompt_tokens + other.prompt_tokens, self.completion_tokens + other.completion_tokens)
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.estimated or other.estimated,
+        )
+
+    def __sub__(self, earlier: "Usage") -> "Usage":
+        return Usage(
+            self.prompt_tokens - earlier.prompt_tokens,
+            self.completion_tokens - earlier.completion_tokens,
+            self.estimated,
+        )
 
 
 class Tool(TypedDict):
@@ -121,6 +136,16 @@ class Completion:
         if not isinstance(call, dict) or not isinstance(call.get("arguments"), dict):
             return None
         return ToolCall(str(call.get("tool", "")), call["arguments"])
+
+
+def with_usage(answer: Completion, prompt: str, options: Mapping[str, Any]) -> Completion:
+    """Return ``answer`` with estimated tokens if the model reports none: unknown is not zero."""
+    if answer.usage.total or answer.cached:
+        return answer
+    sent = prompt, options.get("system", ""), *(turn.get("content", "") for turn in options.get("messages", ()))
+    asked = sum(len(text.encode(errors="replace")) for text in sent)
+    answered = len((answer.raw or answer.text).encode(errors="replace"))
+    return evolve(answer, usage=Usage(-(-asked // BYTES_OF_TOKEN), -(-answered // BYTES_OF_TOKEN), True))
 
 
 @frozen
@@ -207,7 +232,7 @@ class LLMError(KnotworkError):
     ``text`` is the received text, if any.
 
     ``lost`` is true if the model may have answered and charged for the answer, but did not report all of the usage. ``resent``
-    is true if the connection broke and the request had already been repeated as often as allowed.
+    is true if the request was already repeated as often as allowed. ``attempts`` is 0 if the model was not asked.
     """
 
     kind: ClassVar[str] = "error"
@@ -227,9 +252,10 @@ class LLMError(KnotworkError):
 
 
 class Unavailable(LLMError):
-    """Raised if the server can't be reached or fails."""
+    """Raised if the server can't be reached (``is_unreached``) or fails."""
 
     kind = "unavailable"
+    is_unreached: bool = False
 
 
 class TimedOut(LLMError):
@@ -239,9 +265,10 @@ class TimedOut(LLMError):
 
 
 class RateLimited(LLMError):
-    """Raised if the server still reports too many requests after the retries."""
+    """Raised if the server reports too many requests. ``wait`` is the number of seconds that it asks to wait (0: it does not say)."""
 
     kind = "rate_limit"
+    wait: float = 0.0
 
 
 class Truncated(LLMError):
@@ -293,9 +320,13 @@ class PromptTooLong(LLMError):
 
 
 class BadRequest(LLMError):
-    """Raised if the server refuses the request, and repeating the unchanged request can't succeed."""
+    """Raised if the server refuses the request, and repeating the unchanged request can't succeed.
+
+    ``is_wrong_address`` is true if what answers is not a model: a web page, or a server without this path.
+    """
 
     kind = "bad_request"
+    is_wrong_address: bool = False
 
 
 class BudgetExceeded(LLMError):

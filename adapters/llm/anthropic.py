@@ -50,10 +50,15 @@ class AnthropicModel(SDKModel):
             base_url=base_url,
             max_retries=max_retries,
             timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT),
-            http_client=self._bounded_client(service_address(base_url, "ANTHROPIC_BASE_URL")),
+            http_client=self._bounded_client(),
             open_telemetry=False,
         )
         self._strict = Strictness()
+
+    @property
+    def address(self) -> str:
+        """The address of the service."""
+        return service_address(self._address, "ANTHROPIC_BASE_URL")
 
     def batch_line(self, key: str, prompt: str, options: Options) -> dict[str, Any]:
         """Return the line of a batch for a call; the service returns ``key`` with the answer."""

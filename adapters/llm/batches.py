@@ -85,12 +85,14 @@ class BatchFile:
 class BatchAnswers:
     """The ``lines`` of a batch by the keys of its requests.
 
-    ``lost`` are the keys without a line, and ``unknown`` is the number of lines that belong to no request.
+    ``lost`` are the keys without a line, ``unknown`` is the number of lines that belong to no request, and ``repeated`` the number of
+    further lines for a request that has a line.
     """
 
     lines: Mapping[str, BatchLine]
     lost: tuple[str, ...]
     unknown: int
+    repeated: int = 0
 
 
 class BatchService(Protocol):
@@ -188,6 +190,10 @@ def batch_files(
         yield BatchFile(tuple(keys), b"".join(lines))
 
 
+def _worth(line: BatchLine) -> int:
+    return (line.status > 0) + (line.status == 200)
+
+
 _DECIDE = "look it up at the service; resume the run with --batch-id ID if the batch exists, else with --batch-lost"
 
 
@@ -257,7 +263,10 @@ class BatchRun:
         except Unavailable as error:  # the service may have made the batch
             found = await self._found(number, 0.0)
             if not found:
-                raise Unavailable(f"the batch was not submitted: {error.message}", hint="resume the run") from None
+                raise Unavailable(
+                    f"no reply to the submission of batch {number}, and the service does not list it: {error.message}",
+                    hint="resume the run; if the service does not list the batch after a minute either, it is submitted again",
+                ) from None
             return self._submitted(number, found)
         return self._submitted(number, made)
 
@@ -278,15 +287,22 @@ class BatchRun:
             await self.sleep(min(max(age / 10, first), longest))
 
     async def answers(self, state: BatchState, keys: Sequence[str]) -> BatchAnswers:
-        """Return the answers of a batch with the requests ``keys``. A line with a response replaces a line without one."""
-        asked, lines, unknown = set(keys), dict[str, BatchLine](), 0
+        """Return the answers of a batch with the requests ``keys``.
+
+        Of several lines for one request, the first answer counts (status 200), else the first line with a response.
+        """
+        asked, lines, unknown, repeated = set(keys), dict[str, BatchLine](), 0, 0
         for reading in range(_READS):
-            unknown = 0
+            unknown = repeated = 0
+            lines.clear()
             try:
                 async for line in self.service.lines(state):
                     if line.key not in asked:
                         unknown += 1
-                    elif line.key not in lines or not lines[line.key].status:
+                        continue
+                    earlier = lines.setdefault(line.key, line)
+                    repeated += earlier is not line
+                    if _worth(line) > _worth(earlier):
                         lines[line.key] = line
                 break
             except Unavailable:
@@ -297,7 +313,7 @@ class BatchRun:
                 f"the batch {state.id} has no answer to a request of this run, so it is the batch of another run",
                 hint="resume the run with --batch-id and the id of its batch, or with --batch-lost if there is none",
             )
-        return BatchAnswers(lines, tuple(key for key in keys if key not in lines), unknown)
+        return BatchAnswers(lines, tuple(key for key in keys if key not in lines), unknown, repeated)
 
     async def cancel(self) -> tuple[str, ...]:
         """Cancel all submitted batches that are running; return their ids."""

@@ -9,13 +9,15 @@ from typing import Any, Unpack
 
 from attrs import define, evolve, field, frozen
 
-from . import BudgetExceeded, Completion, LLMError, NotConfigured, Notice, Options, Tally, Usage
+from . import BudgetExceeded, Completion, LLMError, NotConfigured, Notice, Options, Tally, Truncated, Usage
 from .conversation import earlier_turns
 from .json_schema import canonical
 from .middleware import Client, Granted, Layer, Patience
 
 USUAL_ANSWER = 1024
 """Maximum number of tokens of an answer under a limit on tokens or cost, if the caller sets no ``max_tokens``."""
+LEAST_ANSWER = 64
+"""Minimum number of tokens for an answer: with fewer left, no request is sent. It grows to the longest answer of the run so far."""
 _NO_LIMIT = 1 << 62
 IMAGE_TOKENS = 5_000
 """Assumed maximum number of tokens of an image. Services scale larger images down."""
@@ -141,6 +143,7 @@ class Ledger:
     _held_tokens: int = field(default=0, init=False)
     _held_cost: float = field(default=0.0, init=False)
     _under_way: int = field(default=0, init=False)
+    _longest: int = field(default=LEAST_ANSWER, init=False)
     _line: deque[asyncio.Future[None]] = field(factory=deque, init=False)
 
     @property
@@ -205,6 +208,7 @@ class Ledger:
     def settle(self, hold: Usage, used: Usage, price: Price) -> None:
         """Replace a reservation by the actual usage of the call."""
         self._under_way -= 1
+        self._longest = max(self._longest, used.completion_tokens)
         self._held_tokens -= hold.total
         self._held_cost -= price.of(hold)
         self.usage += used
@@ -309,19 +313,31 @@ class Ledger:
         if not self.limits_size:
             return Usage()
         left = self._left(need.prompt, price)
-        if left >= need.answer or (not need.fixed and left >= 1 and not self._under_way):
+        if left >= need.answer or (not need.fixed and left >= self._least(need) and not self._under_way):
             return Usage(need.prompt, min(left, need.answer))
         return None
 
+    def _least(self, need: "_Need") -> int:
+        """Return the number of tokens without which a call's answer would probably be cut off."""
+        return need.answer if need.fixed else min(need.answer, self._longest)
+
+    @property
+    def estimate(self) -> str:
+        """What a limit on tokens or cost counted for models that report no usage; "" if all usage was reported."""
+        if not (self.limits_size and self.usage.estimated):
+            return ""
+        return "one token per byte was counted where a model reports no usage"
+
     def _budget_error(self, need: "_Need") -> BudgetExceeded:
-        answer = need.answer if need.fixed else 1
+        note = f" ({self.estimate})" if self.estimate else ""
+        answer = self._least(need)
         may = f"the next call may take {need.prompt} tokens for the prompt and {answer} for the answer"
         spent = self.usage.total
         if self.max_tokens is not None and self.max_tokens - spent < need.prompt + answer:
             left = f"{may}; {max(self.max_tokens - spent, 0)} of {self.max_tokens} are left"
-            return BudgetExceeded(left, limit="tokens", attempts=0)
+            return BudgetExceeded(left + note, limit="tokens", attempts=0)
         dear = f"{may}; this may exceed what is left of the budget of {self.max_cost or 0:g} US dollars"
-        return BudgetExceeded(dear, limit="cost", attempts=0)
+        return BudgetExceeded(dear + note, limit="cost", attempts=0)
 
 
 class Budget(Layer):
@@ -363,11 +379,22 @@ class Budget(Layer):
             if answer.cached:  # the cache is below this layer, so that no request was sent
                 self.ledger.calls -= 1
                 tally.calls -= 1
-            if not used.total and not answer.cached:
-                used = Usage(need.prompt, len(answer.text.encode()))
+            if (used.estimated or not (used.total or answer.cached)) and self.ledger.limits_size:  # a limit holds
+                used = Usage(need.prompt, len((answer.raw or answer.text).encode(errors="replace")), True)
             return answer
         except LLMError as error:
             used = error.usage
+            if (
+                isinstance(error, Truncated)
+                and not error.lost
+                and not need.fixed
+                and hold.completion_tokens < need.answer
+                and self.ledger.limits_size
+            ):
+                cut = f"the answer was cut off at {hold.completion_tokens:,} tokens, which were left of the budget"
+                raise BudgetExceeded(
+                    cut, limit="tokens" if self.ledger.max_cost is None else "cost", attempts=error.attempts, usage=used
+                ) from error
             if error.lost:  # the usage may be incomplete
                 sent = max(hold.prompt_tokens, used.prompt_tokens)
                 used = Usage(sent, max(hold.completion_tokens, used.completion_tokens))

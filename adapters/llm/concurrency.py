@@ -7,7 +7,6 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from math import ceil
 
 from attrs import define, field
@@ -24,11 +23,10 @@ _SLOWER = 3.0
 """Factor by which the 95th percentile of the seconds of a call may grow before the limit is halved."""
 _LEAST = 16
 """Minimum number of calls in a measurement; a measurement has at least twice as many calls as the limit."""
+_ANSWERS = 10
+"""Number of answers without overload after which a fixed limit that was halved rises by one."""
 _PAUSE = 60.0
 """Seconds without overload after which a limit that was halved may rise again."""
-
-ON_OVERLOAD: ContextVar[Callable[[str], None] | None] = ContextVar("knotwork_llm_overload", default=None)
-"""Receives the reason as soon as a server refuses a request of the running call because of too many requests, before it is repeated."""
 
 
 class AutoConcurrency(int):
@@ -50,10 +48,14 @@ class AutomaticLimit:
     is doubled as long as they grow by more than 10 %; otherwise the limit before the last doubling is kept. The limit is halved
     if the server answers 429 or 503, if a call times out, or if the 95th percentile of the seconds of a call triples. After 60 s without
     such an overload, a halved limit may rise again. Belongs to one event loop; ``clock`` returns seconds.
+
+    If ``is_fixed``, the limit begins at ``most``; only a server that answers 429 or 503 halves it, and each ten answers without
+    overload raise it by one.
     """
 
     most: int = MOST
     clock: Callable[[], float] = time.monotonic
+    is_fixed: bool = False
     limit: int = field(init=False)
     rate: float = field(default=0.0, init=False)
     """Calls per second at the last complete measurement; 0 before."""
@@ -77,18 +79,18 @@ class AutomaticLimit:
     _took: list[float] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.limit = self.highest = min(FIRST, self.most)
+        self.limit = self.highest = self.most if self.is_fixed else min(FIRST, self.most)
 
     @property
     def is_used(self) -> bool:
         """Whether a call was made."""
         return self._calls > 0
 
-    async def begin(self) -> float:
-        """Wait for the turn of a call, and return the time when it began."""
+    async def begin(self, *, is_first: bool = False) -> float:
+        """Wait for the turn of a call, before all that wait if ``is_first``, and return the time when it began."""
         if self._active >= self.limit or self._waiting:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+            (self._waiting.appendleft if is_first else self._waiting.append)(turn)
             try:
                 await turn
             except asyncio.CancelledError:
@@ -103,10 +105,15 @@ class AutomaticLimit:
 
     def end(self, began: float, error: BaseException | None = None) -> None:
         """Note that a call has ended, and admit others. ``error`` is what it raised."""
-        if isinstance(error, LLMError) and error.kind in ("rate_limit", "timeout"):
+        if error is None:
+            if not self.is_fixed:
+                self._measure(began)
+            elif self.limit < self.most:
+                self._recover(began)
+        elif isinstance(error, LLMError) and (
+            error.kind == "rate_limit" or (error.kind == "timeout" and not self.is_fixed)
+        ):
             self.overloaded(began, error.message)
-        elif error is None:
-            self._measure(began)
         self._active -= 1
         self._admit()
 
@@ -118,7 +125,7 @@ class AutomaticLimit:
         self.reason, self._rises, self._before = reason, False, None
         if self.limit > 1:
             self.halved += 1
-        self._set(max(1, self.limit // 2))
+        self._set(max(1, min(self.limit, self._active) // 2))
 
     def summary(self, model: str) -> str:
         """Return a sentence about the limit at the end of a run."""
@@ -128,6 +135,13 @@ class AutomaticLimit:
             f"automatic concurrency of {model}: {self.limit} calls at once at the end{speed}, {self.highest} at most"
             + (fell if self.halved else "")
         )
+
+    def _recover(self, began: float) -> None:
+        """Raise a fixed limit that was halved by one, after ten answers to calls that began since its last change."""
+        if began > self._changed:
+            self._took.append(began)
+            if len(self._took) >= _ANSWERS:
+                self._set(self.limit + 1)
 
     def _measure(self, began: float) -> None:
         now = self.clock()

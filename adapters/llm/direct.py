@@ -34,8 +34,8 @@ from .http import (
     current_watch,
     decoded,
     may_retry,
-    retry_after,
 )
+from .service_errors import retry_after
 from .trace_header import OUTGOING
 
 _KEPT = 4.0
@@ -96,15 +96,18 @@ class DirectClient:
         left = self._max_retries
         while True:
             wait = 0.0
+            sent = watch.sent
             try:
+                await watch.turn()
                 watch.sending()
-            except LLMError:  # the budget does not allow another attempt
-                watch.sent -= 1
+            except LLMError:  # neither the budget nor the pace allows another attempt
+                watch.sent = sent
                 raise
             try:
                 status, headers, answer = await self._send(content)
             except _BREAKS as error:
                 watch.reason, watch.lost = _reason(error), not isinstance(error, _UNCONNECTED)
+                watch.unconnected()
                 if not left:
                     raise Unavailable(watch.reason, hint=connection_hint(watch.reason)) from None
             else:

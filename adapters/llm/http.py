@@ -12,20 +12,18 @@ import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from contextvars import ContextVar
-from email.utils import parsedate_to_datetime
-from math import isfinite
-from time import monotonic, time
+from time import monotonic
 from typing import Any, cast
 
 import httpx2
 from attrs import define, field
 
 from . import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable, Usage
-from .concurrency import ON_OVERLOAD
 from .json_schema import read_json, read_json_bytes
 from .keys import hidden
+from .pace import PACED, PacedCall
 from .proxies import Proxy, client_for
-from .service_errors import in_band_error, status_error
+from .service_errors import in_band_error, retry_after, status_error, web_page
 from .trace_header import OUTGOING
 
 # Connections are kept in many small pools: httpx's pool checks all its connections for each request, which is slow with hundreds.
@@ -149,10 +147,33 @@ class Watch:
     reason: str = ""
     lost: bool = False
     fault: Exception | None = None
+    paced: PacedCall | None = field(factory=PACED.get)
+
+    async def turn(self) -> None:
+        """Wait for the turn of a repeated request; the wait extends the time of the call. Raises the failure that ends all calls."""
+        call = self.paced
+        if call is None or not self.sent:
+            return
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        if self.scope is not None and not self.scope.expired():
+            self.scope.reschedule(None)
+        try:
+            await call.pace.turn(call)
+        finally:
+            self.deadline += loop.time() - began
+            self.put_off(0)
+
+    def unconnected(self) -> None:
+        """Note that a request found no server."""
+        if self.paced is not None:
+            self.paced.pace.unreachable(self.paced)
 
     def sending(self) -> None:
         """Count a request; report it if it repeats an earlier request."""
         self.sent += 1
+        if self.paced is not None:
+            self.paced.is_sent = True
         if self.sent > 1 and self.reason and self.notify is not None:
             self.notify(Notice("retry", self.sent, hidden(self.reason, *self.keys), self.lost))
         self.reason, self.lost = "", False
@@ -224,10 +245,12 @@ class BoundedClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         """Send ``request``. Reads a failed response's complete body (up to ``MAX_BODY``), and marks the response as retryable or not."""
         watch = current_watch()
+        before = watch.sent
         try:
+            await watch.turn()
             watch.sending()
-        except LLMError as error:  # the budget does not allow another attempt
-            watch.fault, watch.sent = error, watch.sent - 1
+        except LLMError as error:  # neither the budget nor the pace allows another attempt
+            watch.fault, watch.sent = error, before
             return httpx2.Response(400, headers={"x-should-retry": "false"}, content=b"", request=request)
         if self._foreign:
             only_protocol_headers(request)
@@ -248,6 +271,7 @@ class BoundedClient(httpx2.AsyncClient):
         except _BREAKS as error:
             watch.reason = _connection_reason(error, self._proxy)
             watch.lost = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol)
+            watch.unconnected()
             raise
         except (BodyTooLarge, BodyUnreadable) as error:
             # The error is not raised here, because one SDK treats any exception as a connection error and retries.
@@ -344,33 +368,20 @@ def may_retry(response: httpx2.Response, watch: Watch) -> bool:
     wait.
     """
     failure = status_error(response)
-    watch.reason = failure.message
+    watch.reason, call = failure.message, watch.paced
+    if call is not None:
+        if isinstance(failure, RateLimited) or response.status_code == _UNAVAILABLE:
+            call.overloaded(f"the server answered {response.status_code}")
+        if isinstance(failure, RateLimited):
+            return False  # the pace of all calls decides
+        if isinstance(failure, Unavailable):
+            call.pace.unreachable(call)
     wait = retry_after(response.headers)
     transient = isinstance(failure, Unavailable | RateLimited)
-    if isinstance(failure, RateLimited) or response.status_code == _UNAVAILABLE:
-        on_overload = ON_OVERLOAD.get()
-        if on_overload is not None:
-            on_overload(f"the server answered {response.status_code}")
     if not transient or wait > watch.deadline - asyncio.get_running_loop().time():
         return False
     watch.put_off(wait)
     return True
-
-
-def retry_after(headers: httpx2.Headers) -> float:
-    """Return the seconds that a server asks to wait, as a number or until a date; 0 if it does not ask."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        value = headers.get(name, "")
-        try:
-            seconds = float(value) / unit
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(value).timestamp() - time()
-            except ValueError:
-                continue
-        if isfinite(seconds):
-            return max(seconds, 0.0)
-    return 0.0
 
 
 def _connection_reason(error: Exception, proxy: Proxy | None) -> str:
@@ -457,6 +468,8 @@ def body_object(content: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise BadAnswer("the body is not UTF-8") from None
     except ValueError as error:
+        if content.lstrip()[:1] == b"<":
+            raise web_page() from None
         raise BadAnswer(f"the body is not complete JSON: {error}") from None
 
 

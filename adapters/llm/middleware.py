@@ -9,10 +9,9 @@ import inspect
 import re
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from functools import partial
 from typing import Any, Protocol, Unpack, runtime_checkable
 
-from aiolimiter import AsyncLimiter
 from attrs import define, evolve, field
 
 from ...lang.answers import CutOff, answer_after_thoughts
@@ -21,20 +20,26 @@ from . import (
     CALLED,
     BadAnswer,
     BadRequest,
+    BudgetExceeded,
     Completion,
     EmptyAnswer,
     LLMError,
     Notice,
     Options,
+    RateLimited,
     TimedOut,
     Truncated,
+    Unavailable,
     Usage,
+    with_usage,
 )
 from .answers import check_answer, check_choice, instructions, repair_prompt
-from .concurrency import ON_OVERLOAD, AutoConcurrency, AutomaticLimit
+from .concurrency import AutoConcurrency, AutomaticLimit
 from .conversation import labelled, require_supported
 from .json_schema import read_json, validator
 from .keys import mask_keys
+from .pace import PACED, Pace, PacedCall
+from .service_errors import client_error
 from .tools import check_tools, judge_call, marked, offered, read_grammar
 
 TIMEOUT = 120.0
@@ -370,55 +375,97 @@ def _judge(text: str, options: Options) -> tuple[str, str]:
 
 
 class Throttled(Layer):
-    """Allows at most ``max_concurrency`` concurrent calls and ``per_minute`` call starts per minute; None means no limit.
+    """Allows at most ``max_concurrency`` concurrent calls and ``per_minute`` requests per minute; None means no limit.
+
+    Every request waits for its turn, repetitions too. After a 429, no request starts for a while, fewer calls run at once, and the
+    request is sent again until it gets through. If the model can't be reached, refuses the key or is not a model, the calls after
+    a few failures fail without a request (``Pace``). ``repeats`` is the number of times that this layer repeats a request after
+    ``Unavailable``; the adapters do this themselves, so it is 0 except for custom clients.
 
     For an ``AutoConcurrency``, ``automatic`` is the limit on concurrent calls, which adapts to the model. When the client is
-    closed, ``tell`` receives a sentence about it, which names ``model``. As many calls as one second allows may start at once.
-    Waiting time does not count against the call's timeout.
+    closed, ``tell`` receives a sentence about it, which names ``model``. Waiting time does not count against the call's timeout.
     """
 
     def __init__(
         self, inner: Client, *, max_concurrency: int | None = None, per_minute: float | None = None, model: str = "",
-        tell: Callable[[str], None] | None = None,
+        tell: Callable[[str], None] | None = None, repeats: int = 0, pace: Pace | None = None,
     ) -> None:  # fmt: skip
         super().__init__(inner)
-        self._model, self._tell = model, tell
-        self.automatic = AutomaticLimit(max_concurrency) if isinstance(max_concurrency, AutoConcurrency) else None
-        fixed = None if self.automatic is not None else max_concurrency
-        self._slots = asyncio.Semaphore(fixed) if fixed else nullcontext()
-        self._limiter = None
-        if per_minute:
-            burst = max(1.0, per_minute / 60)
-            self._limiter = AsyncLimiter(burst, 60 * burst / per_minute)
+        self._model, self._tell, self._repeats = model, tell, repeats
+        is_automatic = isinstance(max_concurrency, AutoConcurrency)
+        self._limit = AutomaticLimit(max_concurrency or _UNLIMITED, is_fixed=not is_automatic)
+        self.automatic = self._limit if is_automatic else None
+        self._pace = pace or Pace(per_minute)
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Wait for this call's turn and return the inner client's answer."""
-        if self.automatic is not None:
-            return await self._adapt(self.automatic, prompt, options)
-        started = time.monotonic()
-        async with self._slots:
-            if self._limiter is not None:
-                await self._limiter.acquire()
-            Patience.waited(options, time.monotonic() - started)
-            return await self._inner.generate(prompt, **options)
+        return await self._ask(None, prompt, options)
 
-    async def _adapt(self, limit: AutomaticLimit, prompt: str, options: Options) -> Completion:
-        """Make a call under a limit that learns from its time, its refused requests and its failure."""
-        started = time.monotonic()
-        began = await limit.begin()
-        token = ON_OVERLOAD.set(lambda reason: limit.overloaded(began, reason))
+    async def generate_after(self, failure: LLMError, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Continue a call whose first request, which the caller made, failed with ``failure``."""
+        return await self._ask(failure, prompt, options)
+
+    async def _ask(self, failure: LLMError | None, prompt: str, options: Options) -> Completion:
+        call = PacedCall(self._pace)
         error: BaseException | None = None
+        token = PACED.set(call)
         try:
-            if self._limiter is not None:
-                await self._limiter.acquire()
+            try:
+                if failure is not None:
+                    raise failure
+                return await self._once(call, prompt, options)
+            except (RateLimited, Unavailable) as temporary:
+                return await self._repeated(call, temporary, prompt, options)
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            PACED.reset(token)
+            self._pace.ended(call, error)
+
+    async def _once(self, call: PacedCall, prompt: str, options: Options, *, is_first: bool = False) -> Completion:
+        """Wait for a turn, before the other waiting calls if ``is_first``, and make the call once."""
+        started = time.monotonic()
+        error: BaseException | None = None
+        began = await self._limit.begin(is_first=is_first)
+        call.overloaded = partial(self._limit.overloaded, began)
+        try:
+            await self._pace.turn(call)
             Patience.waited(options, time.monotonic() - started)
             return await self._inner.generate(prompt, **options)
         except BaseException as raised:
             error = raised
             raise
         finally:
-            ON_OVERLOAD.reset(token)
-            limit.end(began, error)
+            self._limit.end(began, error)
+
+    async def _repeated(self, call: PacedCall, error: LLMError, prompt: str, options: Options) -> Completion:
+        """Repeat a call that failed for a temporary reason, until it is answered or fails for good."""
+        attempts, repeats, pace = error.attempts, 0, self._pace
+        while True:
+            call.is_sent = call.is_sent or error.attempts > 0
+            reason = ""
+            if isinstance(error, RateLimited) and not error.resent:
+                reason = pace.refused(call, error)
+            elif repeats < self._repeats and not error.resent:
+                repeats, reason = repeats + 1, error.message
+                pace.unreachable(call)
+                await pace.sleep(pace.wait(repeats))
+            if not reason:
+                error.attempts, error.resent = attempts, True
+                raise error
+            try:
+                if (notify := options.get("notify")) is not None:
+                    notify(Notice("retry", attempts + 1, reason))
+                answer = await self._once(call, prompt, options, is_first=True)
+                return evolve(answer, attempts=attempts + answer.attempts)
+            except LLMError as failure:
+                error = failure
+            if not isinstance(error, BudgetExceeded):
+                attempts += error.attempts
+            if not isinstance(error, RateLimited | Unavailable):
+                error.attempts = attempts
+                raise error
 
     def tell_limit(self) -> None:
         """Report once what the automatic limit has settled on."""
@@ -430,6 +477,9 @@ class Throttled(Layer):
         """Report the automatic limit, and close the inner client."""
         self.tell_limit()
         await self._inner.aclose()
+
+
+_UNLIMITED = 1 << 30
 
 
 async def structured(
@@ -480,23 +530,25 @@ class _CustomClient(Own):
         require_supported(self.unsupported, options)
         if "examples" in options and "examples" not in known:
             prompt = labelled(prompt, options["examples"])
-        answer = self._ask(prompt, **known)
-        if inspect.isawaitable(answer):
-            timeout = asyncio.timeout(options.get("timeout", TIMEOUT))
-            try:
+        timeout = asyncio.timeout(options.get("timeout", TIMEOUT))
+        try:
+            answer = self._ask(prompt, **known)
+            if inspect.isawaitable(answer):
                 async with timeout:
                     answer = await answer
-            except TimeoutError:
-                if not timeout.expired():
-                    raise
+        except Exception as error:
+            if isinstance(error, TimeoutError) and timeout.when() is not None and timeout.expired():
                 raise TimedOut("no answer within the call's timeout") from None
+            if (failure := client_error(error)) is None or failure is error:
+                raise
+            raise failure from error
         if isinstance(answer, Completion):
-            return marked(without_thoughts(answer), options)
+            return marked(without_thoughts(with_usage(answer, prompt, known)), options)
         if not isinstance(answer, str):
             raise NoText(f"the client answered {type(answer).__name__}, not a string")
         if not answer.strip():
             raise EmptyAnswer("the client's answer is empty")
-        return marked(without_thoughts(Completion(answer)), options)
+        return marked(without_thoughts(with_usage(Completion(answer), prompt, known)), options)
 
     async def aclose(self) -> None:
         if self._close is not None and inspect.isawaitable(closing := self._close()):

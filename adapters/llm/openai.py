@@ -201,7 +201,6 @@ class OpenAIModel(SDKModel):
     ) -> None:
         super().__init__(model, base_url=base_url, api_key=api_key, max_retries=max_retries, **rest)
         self._sdk: Any = None
-        self._base = service_address(base_url, "OPENAI_BASE_URL")
         self._direct = self._direct_client() if direct and not self._stream else None
         self._grammar = grammar
         self._limit = "max_tokens" if base_url else "max_completion_tokens"
@@ -210,13 +209,18 @@ class OpenAIModel(SDKModel):
             self._carriers = ()
         self._strict = Strictness(own_address=base_url is None, bounds=True)
         self._in_words = False
-        if proxy_of(self._base):
+        if proxy_of(self.address):
             self._load_sdk()  # tells now if the proxy can't be used
+
+    @property
+    def address(self) -> str:
+        """The address of the service."""
+        return service_address(self._address, "OPENAI_BASE_URL")
 
     def _direct_client(self) -> DirectClient | None:
         """Return the direct client; None if only the SDK can make calls with the settings in the environment."""
         own = self._address is None
-        base = self._base
+        base = self.address
         if proxy_of(base) or not base.startswith(("http://", "https://")) or "?" in base or "#" in base:
             return None
         headers = {
@@ -278,7 +282,7 @@ class OpenAIModel(SDKModel):
             # The SDK requires a key; self-hosted servers mostly do not.
             self._sdk = AsyncOpenAI(
                 api_key=self._keys[0] or _NO_KEY, base_url=self._address, max_retries=self._max_retries,
-                http_client=self._bounded_client(self._base),
+                http_client=self._bounded_client(),
             )  # fmt: skip
         return self._sdk
 

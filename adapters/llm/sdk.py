@@ -20,6 +20,8 @@ from . import (
     Truncated,
     Unavailable,
     Usage,
+    WrongKey,
+    with_usage,
 )
 from .answers import answer_format, instructions, prose_of, unwrap
 from .conversation import earlier_turns, require_supported
@@ -28,6 +30,8 @@ from .http import (
     FIRST_WAIT,
     LONGEST_WAIT,
     MAX_BODY,
+    NO_CONNECTION,
+    NOBODY,
     BodyTooLarge,
     BodyUnreadable,
     BoundedClient,
@@ -46,7 +50,7 @@ from .http import (
 )
 from .keys import hidden
 from .middleware import Own, Patience
-from .service_errors import status_error
+from .service_errors import status_error, web_page
 from .strict_schema import Strictness
 from .tools import marked, offered
 
@@ -127,9 +131,14 @@ class SDKModel(Own, ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
 
-    def _bounded_client(self, url: str) -> BoundedClient:
-        """Return the HTTP client for the SDK, whose requests go to ``url``. Raises ``NotConfigured`` if a proxy can't be used."""
-        return bounded_client(url, key=self._keys[0], foreign=self._address is not None)
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """The address of the service."""
+
+    def _bounded_client(self) -> BoundedClient:
+        """Return the HTTP client for the SDK. Raises ``NotConfigured`` if a proxy can't be used."""
+        return bounded_client(self.address, key=self._keys[0], foreign=self._address is not None)
 
     def _prepare(self, options: Options) -> None:
         """Load what the call needs, such as an SDK. The time, a second or more, does not count against the call's timeout."""
@@ -211,7 +220,9 @@ class SDKModel(Own, ABC):
         """Send the request through the SDK and read the answer."""
         raw = await self._create(request)
         response: httpx2.Response = raw.http_response
-        if request.get("stream") and "json" not in response.headers.get("content-type", ""):
+        if request.get("stream") and "json" not in (kind := response.headers.get("content-type", "")):
+            if "html" in kind:
+                raise web_page()
             return await _read_stream(response, self._streamed(options), self._sender(options))
         return self._read_body(body_object(await whole_body(response)), options)
 
@@ -246,8 +257,10 @@ class SDKModel(Own, ABC):
             failure = self._failure(error, watch, timeout)
         else:
             text, model = (hidden(each, *self._keys) for each in (answer.text, answer.model))
+            answer = with_usage(answer, prompt, options)
             return Completion(text, answer.finish_reason, answer.usage, max(watch.sent, 1), model)
         failure.attempts = max(watch.sent, 1)
+        failure.resent = failure.resent or isinstance(failure, Unavailable)  # repeated already
         unfinished = isinstance(failure, TimedOut | Truncated | EmptyAnswer | BadAnswer)
         failure.lost = failure.lost or ((watch.lost or unfinished) and not failure.usage.total)
         # The error is raised outside the handler, so that it does not reference the SDK's exception (with the request and its key).
@@ -271,6 +284,14 @@ class SDKModel(Own, ABC):
 
     def _failure(self, error: Exception, watch: Watch, timeout: float) -> LLMError:
         failure = self._translated(watch.fault or error, watch, timeout)
+        if isinstance(failure, Unavailable):
+            failure.is_unreached = watch.reason in (NOBODY, NO_CONNECTION)
+        if (
+            getattr(failure, "is_unreached", False)
+            or getattr(failure, "is_wrong_address", False)
+            or isinstance(failure, WrongKey)
+        ):
+            failure.message = f"{failure.message.removesuffix(f' ({self.address})')} ({self.address})"
         failure.message = hidden(failure.message, *self._keys)
         failure.args = (failure.message,)
         if isinstance(failure, Truncated | BadAnswer):

@@ -3,6 +3,9 @@
 import json
 import re
 from collections.abc import Awaitable, Mapping
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from time import time
 from typing import Any, ClassVar, TypeVar
 
 import httpx2
@@ -55,7 +58,65 @@ def status_error(response: httpx2.Response, body: Mapping[str, Any] | None = Non
         found = {"message": str(found)}
     message = str(found.get("message") or response.reason_phrase or "no message")
     named = " ".join(str(found[name]) for name in ("code", "type", "status") if found.get(name))
-    return _error(response.status_code, named, message)
+    failure = _error(response.status_code, named, message)
+    if isinstance(failure, RateLimited):
+        failure.wait = retry_after(response.headers)
+    return failure
+
+
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Return the seconds that a server asks to wait, as a number or until a date; 0 if it does not ask."""
+    for name, unit in (("retry-after-ms", 1000.0), ("x-ms-retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name, "")
+        try:
+            seconds = float(value) / unit
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - time()
+            except ValueError:
+                continue
+        if isfinite(seconds):
+            return max(seconds, 0.0)
+    return 0.0
+
+
+_TEMPORARY = frozenset(
+    ("APIConnectionError", "ClientConnectionError", "ConnectError", "ConnectTimeout", "ConnectionError")
+)
+"""Names of the classes that HTTP libraries and SDKs raise if a connection fails."""
+
+
+def client_error(error: Exception) -> LLMError | None:
+    """Return the port's error for an exception of a custom client: too many requests, a failed connection or service, a wrong key.
+
+    Returns None for an exception with another cause.
+    """
+    if isinstance(error, LLMError):
+        return error
+    response = getattr(error, "response", error)
+    status = getattr(response, "status_code", getattr(response, "status", None))
+    text = f"{type(error).__name__}: {error}"[:_READ]
+    if isinstance(status, int) and (status in (401, 402, 403, 408, 409, 429) or 500 <= status < 600):
+        failure = _error(status, "", text)
+        headers = getattr(response, "headers", None)
+        if isinstance(failure, RateLimited) and isinstance(headers, Mapping):
+            failure.wait = retry_after(headers)
+        return failure
+    if any(kind.__name__ in _TEMPORARY for kind in type(error).__mro__):
+        failure = Unavailable(mask_keys(text))
+        failure.is_unreached = True
+        return failure
+    return None
+
+
+def web_page() -> BadRequest:
+    """Return the error for an answer that is a web page."""
+    failure = BadRequest("the server answered with a web page, not with JSON", hint=_ADDRESS)
+    failure.is_wrong_address = True
+    return failure
+
+
+_ADDRESS = "check the address: an OpenAI-compatible one usually ends in /v1"
 
 
 def _error(status: int, named: str, message: str) -> LLMError:
@@ -71,11 +132,13 @@ def _error(status: int, named: str, message: str) -> LLMError:
     if status in (400, 404, 422) and _NO_MODEL.search(words):
         return ModelNotFound(text, hint="check the model's name")
     if status == 404:
-        return BadRequest(text, hint="check the address: an OpenAI-compatible one usually ends in /v1")
+        failure = BadRequest(text, hint=_ADDRESS)
+        failure.is_wrong_address = True
+        return failure
     if status in (400, 403, 422) and _FILTERED.search(words):
         return Refused(text)
     if status == 429:
-        return RateLimited(text, hint="lower the rate or --max-concurrency")
+        return RateLimited(text, hint="lower --rate (requests per minute) or --max-concurrency")
     if status in (408, 409) or status >= 500:
         return Unavailable(text)
     if 300 <= status < 400:

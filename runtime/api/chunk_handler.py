@@ -62,9 +62,7 @@ class ChunkHandler:
         calls, usage, cost = ledger.calls, ledger.usage, ledger.cost
 
         def counted() -> tuple[int, Usage, float]:
-            now = ledger.usage
-            used = Usage(now.prompt_tokens - usage.prompt_tokens, now.completion_tokens - usage.completion_tokens)
-            return ledger.calls - calls, used, ledger.cost - cost
+            return ledger.calls - calls, ledger.usage - usage, ledger.cost - cost
 
         return counted
 

@@ -241,7 +241,7 @@ class ModelOpener:
             return self._opened[-1]
         from ...adapters.llm.budget import Budget, Priced
         from ...adapters.llm.concurrency import AutoConcurrency
-        from ...adapters.llm.middleware import Own, Throttled, as_client
+        from ...adapters.llm.middleware import Own, as_client
         from ..errors import RequestError
 
         if self.cache and not name:
@@ -249,13 +249,11 @@ class ModelOpener:
         is_automatic = isinstance(self._max_concurrency, AutoConcurrency)
         if light and not self._limited and self._rate is None and self._price is None and not is_automatic:
             return _Timed(model) if _is_port(model) and not isinstance(model, Own) else as_client(model)
-        client = as_client(model)
-        if self._rate is not None or isinstance(self._max_concurrency, AutoConcurrency):
-            most = self._max_concurrency if isinstance(self._max_concurrency, AutoConcurrency) else None
-            client = Throttled(
-                client, max_concurrency=most, per_minute=self._rate, model=name or "the custom client", tell=self.warn
-            )
-            self._custom.append(client)
+        client = _throttled(
+            model, max_concurrency=self._max_concurrency if is_automatic else None, per_minute=self._rate,
+            model=name or "the custom client", tell=self.warn,
+        )  # fmt: skip
+        self._custom.append(client)
         if self._limited:
             self._check_price("", self._price)
             client = Budget(client, self.ledger, self._price)
@@ -316,6 +314,10 @@ class ModelOpener:
             await client.aclose()
         for throttled in self._custom:
             throttled.tell_limit()
+        if self.warn is not None and (note := self.ledger.estimate):
+            counted = f"{self.ledger.usage.total:,} tokens"
+            cost = "" if self.ledger.max_cost is None else f" and ${self.ledger.cost:.4g}"
+            self.warn(f"the budget counted {counted}{cost}: {note}")
 
 
 def open_given(opener: "ModelOpener", llm: Any, models: Mapping[str, Any] | None) -> "Models":
@@ -327,28 +329,52 @@ def open_given(opener: "ModelOpener", llm: Any, models: Mapping[str, Any] | None
     return Models(llm if isinstance(llm, str) else "", default, named, opener.ledger, opener.workers)
 
 
+def _throttled(client: Any, **settings: Any) -> "Throttled":
+    """Return a client in the layer that limits its requests; requests of a custom client are repeated there."""
+    from ...adapters.llm.middleware import Own, Throttled, as_client
+
+    return Throttled(as_client(client), repeats=0 if isinstance(client, Own) else 2, **settings)
+
+
 class _Timed:
     """A custom client that ends its calls at the timeout that a script sets. It has the port's interface.
 
     ``as_client`` would also apply the timeout, but it sets a timer for each call. ``_Timed`` costs nothing if no timeout is set.
+    From the first failed call, the calls go through ``Throttled``, which repeats requests.
     """
 
     def __init__(self, client: Any) -> None:
+        from ...adapters.llm import Completion, with_usage
         from ...adapters.llm.conversation import unsupported
         from ...adapters.llm.middleware import model_spec
 
-        self._ask = client.generate
+        self._completion, self._with_usage = Completion, with_usage
+        self._ask, self._client = client.generate, client
+        self._careful: Throttled | None = None
         self.unsupported, self.model_spec = unsupported(client), model_spec(client)
 
     async def generate(self, prompt: str, **options: Any) -> Any:
         """Return the client's answer."""
+        if self._careful is not None:
+            return await self._careful.generate(prompt, **options)
         timeout = options.get("timeout")
-        if timeout is None:
-            return await self._ask(prompt, **options)
-        import asyncio
+        try:
+            if timeout is None:
+                answer = await self._ask(prompt, **options)
+            else:
+                import asyncio
 
-        async with asyncio.timeout(timeout):
-            return await self._ask(prompt, **options)
+                async with asyncio.timeout(timeout):
+                    answer = await self._ask(prompt, **options)
+        except Exception as error:
+            from ...adapters.llm.service_errors import client_error
+
+            if (failure := client_error(error)) is None:
+                raise
+            self._careful = self._careful or _throttled(self._client)
+            return await self._careful.generate_after(failure, prompt, **options)
+        is_counted = type(answer) is not self._completion or answer.usage.total
+        return answer if is_counted else self._with_usage(answer, prompt, options)
 
 
 def _is_port(model: Any) -> bool:

@@ -27,6 +27,7 @@ class Calls:
 
     cached: int = 0
     tokens: int = 0
+    estimated: bool = False
     cost: float | None = None
     over: int = 0
     """Number of requests that were answered or failed."""
@@ -47,6 +48,7 @@ class Calls:
             self.over += event.attempts
             self.cached += event.cached
             self.tokens += event.prompt_tokens + event.completion_tokens
+            self.estimated = self.estimated or event.estimated
             if event.cost is not None:
                 self.cost = (self.cost or 0.0) + event.cost
 
@@ -55,7 +57,7 @@ class Calls:
         cached = f" ({self.cached:,} cached)" if self.cached else ""
         parts = [f"{self.calls:,} call{'' if self.calls == 1 else 's'}{cached}"]
         if self.tokens:
-            parts.append(f"{self.tokens:,} tokens")
+            parts.append(f"{self.tokens:,} tokens{' (estimated)' if self.estimated else ''}")
         if self.cost:
             parts.append(dollars(self.cost))
         return " · ".join(parts)

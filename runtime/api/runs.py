@@ -369,5 +369,6 @@ def _loop_document(account: "Account") -> dict[str, Any]:
 def _usage(figures: "Figures") -> dict[str, Any]:
     return {
         "seconds": round(figures.seconds, 3), "calls": figures.calls, "cached": figures.cached, "tokens": figures.tokens,
-        "prompt_tokens": figures.prompt_tokens, "completion_tokens": figures.completion_tokens, "cost": figures.cost,
+        "prompt_tokens": figures.prompt_tokens, "completion_tokens": figures.completion_tokens,
+        **({"estimated": True} if figures.estimated else {}), "cost": figures.cost,
     }  # fmt: skip

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve
 
-from ...adapters.llm import Usage
 from ...adapters.tables.port import TableError as TableError
 from ...lang.diagnostic import suggestion
 from ..errors import RequestError
@@ -258,7 +257,7 @@ class TuneRun:
                 figures = made.figures
                 recorder.priced(made.prices)
                 recorder.end(
-                    made.status, figures.seconds, Usage(figures.prompt_tokens, figures.completion_tokens), figures.cost, figures.calls,
+                    made.status, figures.seconds, figures.usage, figures.cost, figures.calls,
                     verdict=made.verdict,
                 )  # fmt: skip
             damage = log.damage or (recorder.damage if recorder is not None else "")

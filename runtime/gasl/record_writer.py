@@ -110,7 +110,8 @@ def _metrics(result: ExecutionResult) -> dict[str, Any]:
     metrics |= {name: result.summary[name] for name in _COUNTED_ROWS if name in result.summary}
     if result.calls or result.cached or result.usage != Usage():
         metrics["calls"] = result.calls
-        metrics["tokens"] = {"prompt": result.usage.prompt_tokens, "completion": result.usage.completion_tokens}
+        mark = {"estimated": True} if result.usage.estimated else {}
+        metrics["tokens"] = {"prompt": result.usage.prompt_tokens, "completion": result.usage.completion_tokens, **mark}
         if result.cached:
             metrics["cached"] = result.cached
         if result.cost is not None:
@@ -245,6 +246,7 @@ def _as_record(answer: Completion) -> dict[str, Any]:
         "repaired": answer.repaired,
         "prompt_tokens": answer.usage.prompt_tokens,
         "completion_tokens": answer.usage.completion_tokens,
+        **({"estimated": True} if answer.usage.estimated else {}),
     }
     return {**record, "cached": True} if answer.cached else record
 

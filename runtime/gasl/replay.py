@@ -291,7 +291,7 @@ class _Recalled(Own):
                 hint=failed.get("hint", ""),
                 text=failed.get("text", ""),
             )
-        usage = Usage(kept.get("prompt_tokens", 0), kept.get("completion_tokens", 0))
+        usage = Usage(kept.get("prompt_tokens", 0), kept.get("completion_tokens", 0), kept.get("estimated", False))
         return Completion(
             kept["text"], kept.get("finish_reason", "stop"), usage, model=kept.get("model", ""), repaired=kept.get("repaired", False),
             cached=kept.get("cached", False),

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import define, evolve, field
 
-from ...adapters.llm import LLM, Usage
+from ...adapters.llm import LLM
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.trees.lwt import Call, Mode, Step
 from ..events import Events, RunFinished, StepFinished, StepSkipped, StepStarted, Warned
 from ..models.caller import Caller
-from ..results import Before, Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace, add_costs
+from ..results import NO_USAGE, Before, Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace, add_costs
 from ..scheduler import Policy, Scheduler
 from ..templates import Scope
 from .operations import OPERATIONS, Context, Host, Operation
@@ -238,7 +238,7 @@ class Execution:
         cost, asked = None, [result for result in (*results.values(), *self._discarded) if result.calls]
         for result in asked:
             cost = add_costs(cost, result.cost)
-        usage = Usage(sum(r.usage.prompt_tokens for r in asked), sum(r.usage.completion_tokens for r in asked))
+        usage = sum((result.usage for result in asked), NO_USAGE)
         made = Run(
             self.status(final, has_errors(diagnostics)), final, rule, {step: results[step] for step in order if step in results},
             perf_counter() - self.began, max(self._paths.values(), default=0.0), usage, cost,

@@ -12,11 +12,12 @@ from ...adapters.llm import Usage
 from ...adapters.llm.budget import Price
 from ...adapters.tables.cells import column_types, json_row
 from ...adapters.tables.port import Column, ColumnType
-from ..results import NO_USAGE, Run, add_costs, plain
+from ..results import NO_USAGE, Run, add_costs, plain, usage_json
 from ..seeds.result_store import ResultSource
 from ..seeds.result_tables import value_of
 
-RowStatus = Literal["complete", "partial", "failed"]
+RowStatus = Literal["complete", "partial", "failed", "not_asked"]
+"""``not_asked``: no model was asked about the row, because a limit or an earlier failure allows no further call."""
 _MOST_COLUMNS = 200
 """Maximum number of columns for the keys of objects; objects with more keys are written as JSON."""
 FINAL = "final"
@@ -47,8 +48,8 @@ class RowResult:
         """Return the result as JSON, as it is stored in the folder of a run."""
         return {
             "index": self.index, "name": self.name, "status": self.status, "keys": list(self.keys), "final": self.final,
-            "error": self.error or None, "kind": self.kind, "calls": self.calls, "prompt_tokens": self.usage.prompt_tokens,
-            "completion_tokens": self.usage.completion_tokens, "cost": self.cost, "seconds": round(self.seconds, 3),
+            "error": self.error or None, "kind": self.kind, "calls": self.calls, **usage_json(self.usage), "cost": self.cost,
+            "seconds": round(self.seconds, 3),
         }  # fmt: skip
 
     @classmethod
@@ -57,7 +58,8 @@ class RowResult:
         return cls(
             document["index"], document["name"], document["status"], tuple(document["keys"]), document["final"],
             document["error"] or "", document.get("kind", ""), document["calls"],
-            Usage(document["prompt_tokens"], document["completion_tokens"]), document["cost"], document["seconds"],
+            Usage(document["prompt_tokens"], document["completion_tokens"], document.get("estimated", False)),
+            document["cost"], document["seconds"],
         )  # fmt: skip
 
 
@@ -65,6 +67,12 @@ def result_of(row: Any, run: Run) -> RowResult:
     """Return the result of the finished ``run`` for the ``TableRow`` ``row``."""
     status: RowStatus = "complete" if run.status == "complete" else "failed" if run.output is None else "partial"
     error, kind = ("", "") if status == "complete" else _first_failure(run)
+    if (
+        status == "failed"
+        and not run.calls
+        and any(s.failed is not None and s.failed.is_unasked for s in run.steps.values())
+    ):
+        status = "not_asked"
     final = None if run.output is None else _json_value(plain(run.value))
     return RowResult(
         row.index, row.name, status, row.keys, final, error, kind, run.calls, run.usage, run.cost, run.seconds
@@ -130,7 +138,7 @@ class RowTotals:
             return "cancelled"
         if self.statuses["complete"] + self.before == self.rows:
             return "complete"
-        return "failed" if self.statuses["failed"] == self.rows else "partial"
+        return "failed" if self.statuses["failed"] + self.statuses["not_asked"] == self.rows else "partial"
 
 
 # Results as a table. The types of the columns of the final value come from the values, because a script need not declare them.

@@ -16,6 +16,7 @@ from ...lang.trees.lwt import Script
 from ..event_stream import Event, Events, Warned
 from ..events import RunFinished, RunStarted, StepFinished, StepSkipped, StepStarted
 from ..excerpts import clipped
+from ..results import unasked
 from ..scheduler import Policy
 from . import runner
 from .operations import Host
@@ -56,7 +57,7 @@ async def run_rows(
     ``plan`` is the plan of the checked script, for any input. At most ``max_concurrency`` rows run at once. ``record`` saves the
     run; rows with a complete result are skipped. When ``cancel`` is set, the rows under way get no result, and
     ``RowTotals.cancelled`` is true. After a failure that every later row would have too (an exhausted budget, a wrong key), the
-    remaining rows fail without a call. The other options are those of ``runner.run``.
+    remaining rows are not run ("not_asked"). The other options are those of ``runner.run``.
 
     Raises ``ScriptError`` for a script with errors, before any row is read, and the exceptions of ``rows``.
     """
@@ -138,13 +139,13 @@ class _RowRun:
             if self.events:
                 self.events.emit(StepStarted(label))
             result = await self._result(row, label)
-            if result.kind in LASTING and not self._stopped:
+            if (result.kind in LASTING or result.status == "not_asked") and not self._stopped:
                 self._stopped, self._kind = result.error, result.kind
             if self.record is not None:
                 self.record.row_done(result)
             self.totals.add(result)
             if self.events:
-                status = "failed" if result.status == "failed" else "done"
+                status = "done" if result.status in ("complete", "partial") else "failed"
                 self.events.emit(StepFinished(label, status, perf_counter() - began, result.error))
             self.on_result(result)
             await asyncio.sleep(0)  # rows whose answers are saved or cached would otherwise block other tasks
@@ -153,9 +154,7 @@ class _RowRun:
         if row.fault:
             return RowResult(row.index, row.name, "failed", row.keys, error=row.fault, kind="row")
         if self._stopped:
-            return RowResult(
-                row.index, row.name, "failed", row.keys, error=f"not run: {self._stopped}", kind=self._kind
-            )
+            return RowResult(row.index, row.name, "not_asked", row.keys, error=unasked(self._stopped), kind=self._kind)
         run = await runner.run(
             self.script, input=dict(row.values), record=None if self.record is None else self.record.row(row.index),
             events=self._events_of(label), **self.settings,

@@ -263,7 +263,15 @@ class CacheBatches:
             each.ended[number] = state.word
             self._charge(calls, usage, cost)
             self._client.take(answers.lines, requests)
-            self.say(f"batch {number}: {state.word}, {good:,} of {calls:,} requests answered")
+            odd = "".join(
+                f"; {count:,} {what}"
+                for count, what in (
+                    (answers.repeated, "further lines for the same requests were not used"),
+                    (answers.unknown, "lines belong to no request"),
+                )
+                if count
+            )
+            self.say(f"batch {number}: {state.word}, {good:,} of {calls:,} requests answered{odd}")
         self._hold(0, Usage(), 0.0)
         if fault:
             raise BatchFailed(
@@ -274,8 +282,7 @@ class CacheBatches:
     def _hold(self, calls: int, usage: Usage, cost: float) -> None:
         """Let the ledger count these calls, tokens and dollars in place of those that were held before."""
         before_calls, before, before_cost = self._held
-        tokens = Usage(usage.prompt_tokens - before.prompt_tokens, usage.completion_tokens - before.completion_tokens)
-        self.ledger.charge(calls - before_calls, tokens, cost - before_cost)
+        self.ledger.charge(calls - before_calls, usage - before, cost - before_cost)
         self._held = (calls, usage, cost)
 
     def _charge(self, calls: int, usage: Usage, cost: float | None) -> None:

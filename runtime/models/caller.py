@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ...adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage
+from ...adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage, with_usage
 from ...adapters.llm.conversation import refusal
 from ...adapters.llm.keys import mask_keys, refuse_key
 from ...adapters.llm.middleware import (
@@ -29,7 +29,7 @@ from ...lang.diagnostic import nearest
 from ...lang.literals import is_json
 from ...lang.trees.lwt import Script, Template
 from ..events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events, next_call
-from ..results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs
+from ..results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs, unasked
 from .answer_shape import Shape, shape_of
 from .shown_answer import ShownAnswer
 
@@ -269,7 +269,7 @@ class Caller:
                 began = perf_counter()
             answer = await client.generate(prompt, **options)
             if type(answer) is not Completion:
-                answer = _as_completion(answer)
+                answer = _as_completion(answer, prompt, options)
             answer = without_thoughts(answer)
             text = answer.text
             if not text or text.isspace():
@@ -351,15 +351,15 @@ def call_finished(
     usage = answer.usage
     return CallFinished(
         step, answer.text, usage.prompt_tokens, usage.completion_tokens, answer.cost, answer.cached, seconds, error, item,
-        answer.attempts, call, answer.model, answer.finish_reason, read_as, repaired, answer.raw,
+        answer.attempts, call, answer.model, answer.finish_reason, read_as, repaired, answer.raw, usage.estimated,
     )  # fmt: skip
 
 
-def _as_completion(answer: Any) -> Completion:
+def _as_completion(answer: Any, prompt: str, options: Mapping[str, Any]) -> Completion:
     if isinstance(answer, Completion):
         return answer
     if isinstance(answer, str):
-        return Completion(answer)
+        return with_usage(Completion(answer), prompt, options)
     raise BadAnswer(f"generate() returned {type(answer).__name__}, not a Completion or a str")
 
 
@@ -426,7 +426,7 @@ class Losses:
         """Save a failure of ``model`` if later calls would fail in the same way."""
         if failed.kind == "budget":
             self.budget = self.budget or failed
-        elif failed.kind in HOPELESS:
+        elif failed.kind in HOPELESS or failed.is_unasked:
             self.models.setdefault(model, failed)
 
 
@@ -465,7 +465,7 @@ class Asker:
         if record is not None and (earlier := record.recall(step, kept_as, input_hash)) is not None:
             return earlier.again(input_hash)
         if self.losses is not None and (lost := self.losses.of(model)) is not None:
-            raise StepFailed(Failed(lost.kind, f"not called: {lost.message}", lost.hint))
+            raise StepFailed(Failed(lost.kind, unasked(lost.message), lost.hint))
         tally, began = Spent(), perf_counter()
         try:
             request = Request(prompt, options={**options, "tally": tally})

@@ -17,7 +17,7 @@ from ...adapters.engine import Engine, EngineError, WorkerDied
 from ...adapters.llm import Usage
 from ...adapters.llm.budget import Lease, Ledger
 from ..events import BudgetReached, CallFinished, CallRetried, CallStarted, ChunkFinished, Event, Events, next_call
-from ..results import Failed
+from ..results import Failed, unasked
 from .caller import Spent
 
 __all__ = ["CHUNK", "Chunk", "ChunkQueue", "ChunkResult", "ItemKind", "Workers"]
@@ -156,7 +156,7 @@ class ChunkQueue(Generic[I, R]):
     async def put(self, item: I) -> R:
         """Return the result of an item, even if the item failed. Raises ``EngineError``."""
         if self.stopped is not None and self.stopped.kind != "budget":  # without a budget, answers may be in a cache
-            return self.kind.failed(item, self.stopped.kind, f"not called: {self.stopped.message}")
+            return self.kind.failed(item, self.stopped.kind, unasked(self.stopped.message))
         if not self._jobs:
             self._jobs = [asyncio.create_task(self._work()) for _ in range(self.workers.engine.workers)]
         if self._fault is not None:
@@ -320,7 +320,7 @@ class ChunkQueue(Generic[I, R]):
         """Let items, and all waiting items, fail because no more calls are made."""
         assert self.stopped is not None  # noqa: S101
         for waiting in (*taken, *self._queue):
-            failed = self.kind.failed(waiting.item, self.stopped.kind, f"not called: {self.stopped.message}")
+            failed = self.kind.failed(waiting.item, self.stopped.kind, unasked(self.stopped.message))
             _settle(waiting, failed)
         self._queue.clear()
 

@@ -18,7 +18,7 @@ from ...adapters.llm import BudgetExceeded, Completion, LLMError, Notice, Option
 from ...adapters.llm.budget import Ledger
 from ...adapters.llm.middleware import Client, Layer, Patience
 from ..events import Events, Warned
-from ..results import add_costs
+from ..results import add_costs, unasked
 from .caller import HOPELESS, Spent
 from .chunk_queue import Chunk, ChunkQueue, ChunkResult, Workers
 
@@ -105,7 +105,7 @@ class _Calls:
 
 def not_called(error: LLMError) -> CallResult:
     """Return the result of a call that is not made, because an earlier call failed with ``error`` and this one would, too."""
-    message = error.message if error.message.startswith("not called: ") else f"not called: {error.message}"
+    message = unasked(error.message)
     again = error_of(error.kind, message, hint=error.hint)
     again.attempts = 0
     return CallResult(error=again)

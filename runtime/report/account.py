@@ -97,6 +97,7 @@ class Figures:
     cached: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    estimated: bool = False
     cost: float | None = None
     seconds: float = 0.0
 
@@ -119,6 +120,7 @@ class Figures:
             self.calls += int(sent) if sent is not None else again + (event.get("error") != "budget")
         self.prompt_tokens += number(event, "prompt_tokens")
         self.completion_tokens += number(event, "completion_tokens")
+        self.estimated = self.estimated or event.get("estimated") is True
         self.cost = add_costs(self.cost, figure(event, "cost"))
 
     def add(self, other: "Figures") -> None:
@@ -127,6 +129,7 @@ class Figures:
         self.cached += other.cached
         self.prompt_tokens += other.prompt_tokens
         self.completion_tokens += other.completion_tokens
+        self.estimated = self.estimated or other.estimated
         self.cost = add_costs(self.cost, other.cost)
         self.seconds += other.seconds
 

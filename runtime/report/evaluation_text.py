@@ -158,7 +158,7 @@ def run_rows(document: Document) -> list[Row]:
             "calls",
             tuple(f"{each['calls']:,}" + (f" + {each['cached']:,} cached" if each["cached"] else "") for each in runs),
         ),
-        Row("tokens", tuple(f"{each['prompt_tokens'] + each['completion_tokens']:,}" for each in runs)),
+        Row("tokens", tuple(_tokens(each) for each in runs)),
         Row("cost", tuple("unknown" if each["cost"] is None else dollars(each["cost"]) for each in runs)),
         Row("seconds", tuple(f"{each['seconds']:,.1f}" for each in runs)),
     ]
@@ -238,3 +238,8 @@ def dollars(cost: float) -> str:
 def label_text(label: Any) -> str:
     """Return the displayed text of a label."""
     return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def _tokens(run: Mapping[str, Any]) -> str:
+    mark = " (estimated)" if run.get("estimated") else ""
+    return f"{run['prompt_tokens'] + run['completion_tokens']:,}{mark}"

@@ -36,7 +36,8 @@ def answer_entry(entry: Entry, event: Mapping[str, Any], space: PageSpace) -> No
     if event.get("cached") or event.get("calls") == 0:
         parts.append("from the cache")
     else:
-        parts.append(f"{number(event, 'prompt_tokens'):,} + {number(event, 'completion_tokens'):,} tokens")
+        mark = " (estimated)" if event.get("estimated") is True else ""
+        parts.append(f"{number(event, 'prompt_tokens'):,} + {number(event, 'completion_tokens'):,} tokens{mark}")
         parts += [f"${cost:.4f}"] if cost else []
         parts += [f"{seconds:.1f} s"] if seconds is not None else []
     entry.status, entry.outcome = "error" if error else "success", " · ".join(parts)

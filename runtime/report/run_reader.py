@@ -120,6 +120,7 @@ def _call(record: Mapping[str, Any], step: str, request: int, *, counted: bool) 
     return {
         "event": "call.finished", "step": step, "item": record.get("item"), "text": record.get("output"), "request": request,
         "prompt_tokens": tokens[0], "completion_tokens": tokens[1], "cost": record.get("cost"), "counted": counted,
+        "estimated": record.get("estimated") is True,
         "calls": 0 if record.get("reused") else record.get("calls", record.get("attempts")), "seconds": record.get("seconds", 0.0),
     }  # fmt: skip
 

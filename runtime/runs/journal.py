@@ -416,14 +416,19 @@ R = TypeVar("R", bound=RunRecorder)
 
 def figures(seconds: float, usage: Usage, cost: float | None, calls: int) -> dict[str, Any]:
     """Return the time, tokens, cost and calls of a run or a step in the format of records."""
-    tokens = [usage.prompt_tokens, usage.completion_tokens]
-    return {"seconds": round(seconds, 3), "usage": tokens, "cost": cost, "calls": calls}
+    return {"seconds": round(seconds, 3), **stored_usage(usage), "cost": cost, "calls": calls}
+
+
+def stored_usage(usage: Usage) -> dict[str, Any]:
+    """Return the tokens in the format of records."""
+    mark = {"estimated": True} if usage.estimated else {}
+    return {"usage": [usage.prompt_tokens, usage.completion_tokens], **mark}
 
 
 def _answer(outcome: Outcome, seconds: float) -> dict[str, Any]:
     made: dict[str, Any] = {
         "input_hash": outcome.input_hash, "output": outcome.output, "finish_reason": outcome.finish_reason,
-        "attempts": outcome.attempts, "usage": [outcome.usage.prompt_tokens, outcome.usage.completion_tokens],
+        "attempts": outcome.attempts, **stored_usage(outcome.usage),
         "cost": outcome.cost, "seconds": round(seconds, 3), "reused": outcome.reused,
     }  # fmt: skip
     if outcome.input_hash and outcome.value != outcome.output:

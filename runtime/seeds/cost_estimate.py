@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from attrs import define, field, frozen
 
-from ...adapters.llm import Usage
+from ...adapters.llm import BYTES_OF_TOKEN, Usage
 from ...adapters.llm.budget import Price
 from ...lang.trees.seed import Extracted, FormulaSeed
 from .declared_meta import with_declared_meta
@@ -82,8 +82,6 @@ class TokenSample:
         }  # fmt: skip
 
 
-_BYTES = 4
-"""Approximate number of bytes in a token."""
 _LEAST_BYTES, _MOST_BYTES = 3, 5
 """Bytes in a token at the two ends of the range."""
 _EARLIER = 60
@@ -165,7 +163,7 @@ class ModelEstimate:
 
 def _range(least: int, most: int) -> tuple[int, int]:
     """Return the lower and the upper end of a number of tokens, which was estimated with 4 bytes a token."""
-    return round(least * _BYTES / _MOST_BYTES), round(most * _BYTES / _LEAST_BYTES)
+    return round(least * BYTES_OF_TOKEN / _MOST_BYTES), round(most * BYTES_OF_TOKEN / _LEAST_BYTES)
 
 
 def _rounded(costs: tuple[float, float] | None) -> list[float] | None:
@@ -398,7 +396,7 @@ class _Counting:
             *((each, True) for each in sent * self.passes),
             *((each, False) for each in again * self.more),
         ):
-            asked, answered = -(-calls[0] // _BYTES), -(-calls[1] // _BYTES)
+            asked, answered = -(-calls[0] // BYTES_OF_TOKEN), -(-calls[1] // BYTES_OF_TOKEN)
             made.calls_at_most += 1
             made.prompt_tokens_at_most += asked
             made.completion_tokens_at_most += answered

@@ -11,13 +11,14 @@ from ...adapters.tables.port import Column, ColumnType
 from ...lang.evaluate.seed.output_types import OutputType, output_types
 from ...lang.trees.seed import FormulaSeed
 from .result_store import ResultSource
+from .seed_results import is_unasked
 
-COUNTS = ("reviews", "kept", "extracted", "invalid", "failed", "cut")
+COUNTS = ("reviews", "kept", "extracted", "invalid", "failed", "not_asked", "cut")
 _USAGE = ("calls", "prompt_tokens", "completion_tokens")
 _NAME: Sequence[tuple[str, ColumnType]] = (("name", "text"),)
 _OWN: Sequence[tuple[str, ColumnType]] = (("index", "int"), ("status", "text"))
 _LAST: Sequence[tuple[str, ColumnType]] = (
-    *((name, "int") for name in (*COUNTS, *_USAGE)), ("cost", "float"), ("errors", "json"),
+    *((name, "int") for name in (*COUNTS, *_USAGE)), ("cost", "float"), ("errors", "json"), ("failed_reviews", "json"),
 )  # fmt: skip
 _OUTPUTS: Mapping[OutputType, ColumnType] = {
     "count": "int",
@@ -74,12 +75,13 @@ class TableOfResults:
         outputs, counts, usage = document["outputs"], document["counts"], document.get("usage", {})
         context = document.get("context") or {}
         errors = document["errors"]
+        failed = [found.get("id", found["review"]) for found in document["extractions"] if found.get("failed")]
         return [
             *([_group_value(context, self.group, place, document["name"]) for place in range(len(self.group))] or [document["name"]]),
             document["index"], document["status"],
             *(value_of(outputs.get(name), kind) for name, kind in self._outputs),
             *(counts.get(name, 0) for name in COUNTS), *(usage.get(name, 0) for name in _USAGE), document.get("cost"),
-            orjson.dumps(errors).decode() if errors else None,
+            orjson.dumps(errors).decode() if errors else None, orjson.dumps(failed).decode() if failed else None,
         ]  # fmt: skip
 
     def rows(self, source: ResultSource) -> Iterator[list[Any]]:
@@ -143,7 +145,7 @@ class TableOfExtractions:
             if name in self.confidence:
                 cells.append(confidence.get(name))
         failed = found.get("failed", "")
-        status = "failed" if failed else "invalid" if invalid else "extracted"
+        status = "not_asked" if is_unasked(failed) else "failed" if failed else "invalid" if invalid else "extracted"
         error = failed or ("; ".join(f"{name}: invalid value" for name in invalid) if invalid else None)
         own = found.get("id")
         if self.id_type != "int":

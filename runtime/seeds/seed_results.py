@@ -5,7 +5,7 @@ cut_characters}, errors: [{step, kind, message, hint, root, span: [start, end] |
 {value} | {error}}, extractions:
 [{review, id?, extraction, meta, invalid?, invalid_meta?, coerced?, read_as?, cut?, parts?, decided?, confidence?, votes?,
 failed?, excerpt}],
-usage: {calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices begin at 0; ``cost`` is in US dollars, null if
+usage: {calls, prompt_tokens, completion_tokens, estimated?}, cost, warnings?}``. Indices begin at 0; ``cost`` is in US dollars, null if
 unknown.
 """
 
@@ -21,7 +21,7 @@ from ...adapters.llm.budget import Price
 from ...lang.errors import KnotworkError
 from ...lang.evaluate.seed.interpreter import Reduced
 from ...lang.literals import kind_of
-from ..results import NO_USAGE, prices_json, usage_json
+from ..results import NO_USAGE, NOT_ASKED, prices_json, usage_json
 
 Status = Literal["complete", "partial", "failed"]
 """Status of a result: complete, partial or failed.
@@ -38,10 +38,11 @@ _Value = TypeVar("_Value")
 
 @frozen
 class Counts:
-    """Numbers of reviews in a context: all, kept, extracted, extracted with an invalid field, and failed.
+    """Numbers of reviews in a context: all, kept, extracted, extracted with an invalid field, failed, and not asked about.
 
-    ``kept`` is the sum of ``extracted`` and ``failed``. ``coerced`` is the number of reviews with a coerced value, ``cut`` is the
-    number of reviews that were not read completely, and ``cut_characters`` is the total number of characters that were not read.
+    ``kept`` is the sum of ``extracted``, ``failed`` and ``not_asked``. ``coerced`` is the number of reviews with a coerced value,
+    ``cut`` is the number of reviews that were not read completely, and ``cut_characters`` is the total number of characters that
+    were not read.
     """
 
     reviews: int = 0
@@ -52,15 +53,17 @@ class Counts:
     coerced: int = 0
     cut: int = 0
     cut_characters: int = 0
+    not_asked: int = 0
 
     @classmethod
     def of(cls, extractions: Sequence["Extraction"], reviews: int) -> "Counts":
         """Count the extractions of a context that has ``reviews`` reviews."""
         good = [found for found in extractions if not found.failed]
         cut = [found.cut for found in extractions if found.cut]
+        unasked = sum(1 for found in extractions if is_unasked(found.failed))
         return cls(
-            reviews, len(extractions), len(good), sum(1 for found in good if found.invalid), len(extractions) - len(good),
-            sum(1 for found in good if found.coerced), len(cut), sum(cut),
+            reviews, len(extractions), len(good), sum(1 for found in good if found.invalid), 
+            len(extractions) - len(good) - unasked, sum(1 for found in good if found.coerced), len(cut), sum(cut), unasked,
         )  # fmt: skip
 
     def as_json(self) -> dict[str, int]:
@@ -72,6 +75,12 @@ class Counts:
 
 
 _COUNTS = tuple(each.name for each in fields(Counts))
+
+
+def is_unasked(failed: str) -> bool:
+    """Return whether the reason why an extraction failed says that no call was made."""
+    kind, _, message = failed.partition(": ")
+    return kind == "budget" or message.startswith(NOT_ASKED)
 
 
 @frozen
@@ -348,7 +357,7 @@ class _Reader:
             self.counts(self.part(data, "counts", dict)),
             tuple(self.error(each) for each in self.part(data, "errors", list, [])),
             tuple(map(self.extraction, self.part(data, "extractions", list))),
-            Usage(self.number(usage, "prompt_tokens", 0), self.number(usage, "completion_tokens", 0)), cost,
+            Usage(self.number(usage, "prompt_tokens", 0), self.number(usage, "completion_tokens", 0), usage.get("estimated") is True), cost,
             self.number(usage, "calls", 0), tuple(self.each(data, "warnings", list, [], _is_text, "a string")),
             self.part(data, "unknown", dict, {}), self.reduced(self.part(data, "reduced", dict, {})),
         )  # fmt: skip

@@ -25,7 +25,7 @@ from attrs import define, field
 
 from ...lang.trees.seed import FormulaSeed
 from ..results import Record
-from ..runs.journal import SEED, RunRecorder, StoredRun, begin, hash_of
+from ..runs.journal import SEED, RunRecorder, StoredRun, begin, hash_of, stored_usage
 from .extraction import ReviewExtraction, rare_fields, stored_extraction
 from .result_store import FILE as RESULTS
 from .result_store import ResultLog, StoredResults
@@ -158,7 +158,7 @@ class SeedRecorder(RunRecorder):
             {
                 "record": "extraction_done", "context": context, "review": found.review, "digest": read.digest,
                 "extraction": found.extraction, "invalid": found.invalid, "failed": found.failed, "calls": spent.calls,
-                "usage": [spent.usage.prompt_tokens, spent.usage.completion_tokens], "cost": spent.cost,
+                **stored_usage(spent.usage), "cost": spent.cost,
                 **({"more": more} if (more := rare_fields(found)) else {}),
             }
         )  # fmt: skip

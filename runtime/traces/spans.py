@@ -354,6 +354,8 @@ class RunSpans:
         call.attempts += event.attempts
         call.input += event.prompt_tokens
         call.output += event.completion_tokens
+        if event.estimated:
+            call.span.attributes[names.ESTIMATED] = True
         if event.cost is not None:
             call.cost = (call.cost or 0.0) + event.cost
         if not event.repaired:

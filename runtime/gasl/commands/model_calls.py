@@ -14,7 +14,7 @@ from ....lang.trees.gasl import Column
 from ...events import CallRetried
 from ...excerpts import excerpt, fenced
 from ...models.caller import HOPELESS, Caller, Request, Spent
-from ...results import Failed, Outcome, StepFailed, Trace
+from ...results import Failed, Outcome, StepFailed, Trace, unasked
 from ..record_writer import iso
 from ..records import ExecutionResult, Session
 from .evidence import is_node_id, item_kind
@@ -124,7 +124,7 @@ class Asker:
         key = (prompt, repr(kind), repr(self._model), repr(self._options))
         recalled: tuple[Answer, Completion] | None = self.session.recalled.get(key)
         if self.stopped is not None and recalled is None:
-            raise Unanswered(self.stopped)
+            raise Unanswered(evolve(self.stopped, message=unasked(self.stopped.message)))
         session, name = self.session, self._model
         client = session.llm if name is None else session.models.get(name)
         noted = None if client is None else _RecordingClient(client, recalled=None if recalled is None else recalled[1])
@@ -135,7 +135,7 @@ class Asker:
             outcome = await caller.ask(session.label, request, item)
         except StepFailed as failed:
             self._count(failed, noted)
-            if failed.failed.kind in HOPELESS:
+            if failed.failed.kind in HOPELESS or failed.failed.is_unasked:
                 self.stopped = failed.failed
             text = noted.unfit if noted is not None else ""
             answer = evolve(self._answer(text, prompt, noted), repaired=True) if text else None

@@ -108,17 +108,23 @@ def _candidates(told: dict[str, Any]) -> str:
 def _figures(told: dict[str, Any], seconds: float) -> str:
     usage = told.get("usage") or {}
     tokens = usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)
-    return figures(usage.get("calls", 0), 0, tokens, told.get("cost"), f"{seconds:.1f} s")
+    return figures(
+        usage.get("calls", 0), 0, tokens, told.get("cost"), f"{seconds:.1f} s", estimated=usage.get("estimated", False)
+    )
 
 
-def figures(calls: int, cached: int, tokens: Sequence[int], cost: float | None, time: str = "") -> str:
+def figures(
+    calls: int, cached: int, tokens: Sequence[int], cost: float | None, time: str = "", *, estimated: bool = False
+) -> str:
     """Return calls, tokens, cost and time as short text.
 
-    ``calls`` is the number of calls sent; ``cached`` is the number of answers from the cache.
+    ``calls`` is the number of calls sent; ``cached`` is the number of answers from the cache. If ``estimated``, a model did not
+    report all tokens.
     """
     parts = [f"{calls:,} call{'' if calls == 1 else 's'}"]
     parts += [f"{cached:,} from the cache"] if cached else []
-    parts += [f"{' + '.join(f'{count:,}' for count in tokens)} tokens"] if any(tokens) else []
+    mark = " (estimated)" if estimated else ""
+    parts += [f"{' + '.join(f'{count:,}' for count in tokens)} tokens{mark}"] if any(tokens) else []
     parts += [dollars(cost)] if cost else []
     return " · ".join([*parts, time] if time else parts)
 
@@ -193,7 +199,11 @@ class Screen(Display):
             Text(f"iteration {self._at} of {self._most}", style="bold"),
             Text(doing),
             Text(
-                figures(sent, self._calls.cached, (self._calls.tokens,), self._calls.cost) if self._calls.calls else ""
+                figures(
+                    sent, self._calls.cached, (self._calls.tokens,), self._calls.cost, estimated=self._calls.estimated
+                )
+                if self._calls.calls
+                else ""
             ),
             Text(clock(perf_counter() - self._began), style="dim"),
         )
@@ -281,7 +291,9 @@ def finish(answer: Answered, threshold: float, cached: int, form: str, warned: C
         say()
     status = paint(answer.status, _STYLES[answer.status], colour(sys.stderr))
     tokens = answer.usage.prompt_tokens, answer.usage.completion_tokens
-    cost = figures(answer.calls, cached, tokens, answer.cost, f"{answer.seconds:.2f} s")
+    cost = figures(
+        answer.calls, cached, tokens, answer.cost, f"{answer.seconds:.2f} s", estimated=answer.usage.estimated
+    )
     say(f"{status}: {_quality(answer, threshold)} · {cost}")
     say_prices(answer.prices)
     for warning in answer.warnings:

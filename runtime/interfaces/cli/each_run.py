@@ -22,7 +22,7 @@ from ...api.files import UnknownSuffix
 from ...api.process_traces import subscribe as subscribe_traces
 from ...api.seed import RequestError, TableError, shown_name
 from ...events import Events
-from ...results import prices_json
+from ...results import prices_json, tokens_text
 from ..options import named_specs, open_models, price_of
 from .display import Foot
 from .inputs import STDIN, functions_in, show
@@ -159,6 +159,9 @@ def _check_options(options: RunOptions) -> None:
         raise Misused("--each: a script that runs over rows can't use a graph", "omit --graph and --state")
 
 
+_INCOMPLETE = {"partial": "partial", "failed": "failed", "not_asked": "not asked"}
+
+
 @define
 class _Rows:
     """A run over rows with its display."""
@@ -252,7 +255,7 @@ class _Rows:
     def line(self) -> str:
         """Return the progress as one short line."""
         parts = [counted(self.statuses.total(), "row")]
-        parts += [f"{self.statuses[status]:,} {status}" for status in ("partial", "failed") if self.statuses[status]]
+        parts += [f"{self.statuses[each]:,} {name}" for each, name in _INCOMPLETE.items() if self.statuses[each]]
         return " · ".join([*parts, self.calls.line()] if self.calls.calls else parts)
 
     def resume_command(self, run_id: str) -> str:
@@ -273,20 +276,20 @@ class _Rows:
                 say(f"the results are saved; resume with: {self.resume_command(recorder.run_id)}")
                 return Exit.FAILED
         for each, trouble in self.failed:
-            say(f"{paint(each, 'red' if each == 'failed' else 'yellow', on)} {printable(trouble)}")
-        more = totals.statuses["partial"] + totals.statuses["failed"] - len(self.failed)
+            say(f"{paint(_INCOMPLETE[each], 'red' if each == 'failed' else 'yellow', on)} {printable(trouble)}")
+        more = sum(totals.statuses[each] for each in _INCOMPLETE) - len(self.failed)
         if more:
             say(f"and {more:,} more rows that are not complete")
         complete = totals.statuses["complete"] + totals.before
         counts = [f"{complete:,} of {counted(totals.rows, 'row')} complete"]
         if totals.cancelled:
             counts = [f"{counted(totals.rows, 'row')} finished, {complete:,} complete"]
-        counts += [f"{totals.statuses[each]:,} {each}" for each in ("partial", "failed") if totals.statuses[each]]
+        counts += [f"{totals.statuses[each]:,} {name}" for each, name in _INCOMPLETE.items() if totals.statuses[each]]
         counts += [f"{totals.before:,} from an earlier run"] if totals.before else []
         say(f"{paint(status, _STYLES[status], on)}: {' · '.join(counts)}")
         parts = [counted(totals.calls, "call") + (f" ({self.calls.cached:,} cached)" if self.calls.cached else "")]
         if totals.usage.total:
-            parts.append(f"{totals.usage.prompt_tokens:,} + {totals.usage.completion_tokens:,} tokens")
+            parts.append(tokens_text(totals.usage))
         parts += [dollars(totals.cost)] if totals.cost else []
         say(" · ".join([*parts, f"{totals.seconds:.2f} s"]))
         say_prices(totals.prices)

@@ -285,7 +285,9 @@ def finish(
         result = "no item fits"
     else:
         result = f"ranking {', '.join(map(str, ranked[0].ranking))}" if ranked[0].ranking else "no ranking"
-    cost = figures(calls.calls - calls.cached, calls.cached, (calls.tokens,), calls.cost, f"{seconds:.2f} s")
+    cost = figures(
+        calls.calls - calls.cached, calls.cached, (calls.tokens,), calls.cost, f"{seconds:.2f} s", estimated=calls.estimated
+    )  # fmt: skip
     say(f"{paint(status, _STYLES[status], on)}: {result} · {cost}")
     say_prices(ranked[0].prices)
     if recorder.damage:

@@ -23,7 +23,7 @@ from ...api.process_traces import subscribe as subscribe_traces
 from ...api.seed_workers import WorkerOptions
 from ...api.workspace import WorkspaceOptions
 from ...events import Events
-from ...results import Run, ScriptError, StepResult, coercions, prices_json, run_json
+from ...results import NOT_ASKED, Run, ScriptError, StepResult, coercions, prices_json, run_json, tokens_text
 from ..options import Limits, in_words_of_options, named_specs, open_models, price_of
 from .answer_stream import AnswerStream
 from .display import RunFigures, RunScreen, StepLines
@@ -312,9 +312,13 @@ def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: s
         if failed.item is None:  # the output of the step is incomplete
             say(f"{paint('partial', 'yellow', on)} ({step}): {printable(failed.message)}")
         else:
-            say(f"{paint('failed', 'red', on)} ({step}) item {failed.item}: {printable(failed.message)}")
+            status = paint("not asked", "yellow", on) if failed.is_unasked else paint("failed", "red", on)
+            name = f" ({printable(failed.name)})" if failed.name else ""
+            say(f"{status} ({step}) item {failed.item}{name}: {printable(failed.message.removeprefix(NOT_ASKED))}")
     if len(items) > _LISTED:
-        say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
+        say(f"and {len(items) - _LISTED} more items")
+    if unasked := sum(failed.is_unasked for _, failed in items):
+        say(f"{counted(unasked, 'item')} {'was' if unasked == 1 else 'were'} not asked")
     if converted := coercions(run):
         for line in (*converted, "use --strict-types to refuse such answers"):
             say(line)
@@ -339,7 +343,7 @@ def _figures(run: Run, planned: list[StepResult], figures: RunFigures) -> str:
         parts.append(f"{figures.reused:,} reused")
     parts.append(counted(run.calls, "call") + (f" ({figures.cached:,} cached)" if figures.cached else ""))
     if run.usage.total:
-        parts.append(f"{run.usage.prompt_tokens:,} + {run.usage.completion_tokens:,} tokens")
+        parts.append(tokens_text(run.usage))
     if run.cost:
         parts.append(dollars(run.cost))
     parts.append(f"{run.seconds:.2f} s (critical path {run.critical_path_seconds:.2f} s)")

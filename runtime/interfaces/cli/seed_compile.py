@@ -96,7 +96,9 @@ def finished(made: Compiled, cached_calls: int) -> None:
     status = paint("compiled" if made.status == "done" else "not compiled", _STYLES[made.status], colour(sys.stderr))
     tokens = made.usage.prompt_tokens, made.usage.completion_tokens
     sent = max(0, made.calls - cached_calls)
-    cost = "from the cache" if made.cached else figures(sent, cached_calls, tokens, made.cost, f"{made.seconds:.1f} s")
+    cost = "from the cache" if made.cached else figures(
+        sent, cached_calls, tokens, made.cost, f"{made.seconds:.1f} s", estimated=made.usage.estimated
+    )  # fmt: skip
     repairs = f"{counted(made.repairs, 'repair')} · " if made.repairs else ""
     told = ""
     if made.seed is not None:

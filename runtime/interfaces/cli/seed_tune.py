@@ -98,10 +98,11 @@ def _end(
     if made.reason:
         say(printable(made.reason))
     tokens = made.figures.prompt_tokens, made.figures.completion_tokens
-    say(
-        f"{made.status}: {counted(len(made.trials), 'trial')} · "
-        f"{figures(max(0, made.figures.calls - cached), cached, tokens, made.figures.cost, f'{made.figures.seconds:.1f} s')}"
-    )
+    cost = figures(
+        max(0, made.figures.calls - cached), cached, tokens, made.figures.cost, f"{made.figures.seconds:.1f} s",
+        estimated=made.figures.estimated,
+    )  # fmt: skip
+    say(f"{made.status}: {counted(len(made.trials), 'trial')} · {cost}")
     say_prices(made.prices)
     if made.seed is None:
         words = ["knotwork", "seed", "tune", seed, gold, "--contexts", str(settings["contexts"]), "--resume", run_id]

@@ -16,6 +16,7 @@ from ....lang.diagnostic import printable
 from ...api.figures import Calls, clock, counted, dollars
 from ...api.seed import SeedRecorder, Totals
 from ...events import ChunkFinished, Event
+from ...results import tokens_text
 from .display import Foot
 from .output import CallNotes, Exit, colour, paint, say, say_prices
 
@@ -82,6 +83,7 @@ class Tally:
         parts = [f"{found['kept']:,} of {found['reviews']:,} kept", f"{found['extracted']:,} extracted"]
         parts += [f"{found['invalid']:,} with an invalid field"] if found["invalid"] else []
         parts += [f"{found['failed']:,} failed"] if found["failed"] else []
+        parts += [f"{found['not_asked']:,} not asked"] if found["not_asked"] else []
         parts += [f"{found['coerced']:,} with a coerced value"] if found["coerced"] else []
         cut = f"{found['cut']:,} cut ({found['cut_characters']:,} characters were not read)"
         return " · ".join([*parts, *([cut] if found["cut"] else [])])
@@ -99,6 +101,10 @@ class Tally:
         return [f"{self.statuses[status]:,} {status}" for status in ("partial", "failed") if self.statuses[status]]
 
 
+_NAMED = 5
+"""Maximum number of reviews that a message names."""
+
+
 def _first_fault(result: Mapping[str, Any]) -> str:
     """Return the first error of a result as one line."""
     name = result["name"] or f"context {result['index'] + 1}"
@@ -107,7 +113,9 @@ def _first_fault(result: Mapping[str, Any]) -> str:
     if len(errors) > 1:
         reasons.append(f"{len(errors) - 1} more")
     if failed and not (errors and errors[0]["kind"] in ("extraction", "review")):
-        reasons.append(f"{counted(len(failed), 'review')} not extracted: {failed[0]['failed']}")
+        named = [str(each.get("id", each["review"] + 1)) for each in failed[:_NAMED]]
+        names = ", ".join([*named, *([f"{len(failed) - _NAMED} more"] if len(failed) > _NAMED else [])])
+        reasons.append(f"{counted(len(failed), 'review')} ({names}) not extracted: {failed[0]['failed']}")
     return f"({name}): {', '.join(reasons)}"
 
 
@@ -209,7 +217,7 @@ def finish(tally: Tally, totals: Totals, recorder: SeedRecorder, resume: str, ou
     )
     parts += [f"{count:,} {source}" for count, source in reused if count]
     if totals.usage.total:
-        parts.append(f"{totals.usage.prompt_tokens:,} + {totals.usage.completion_tokens:,} tokens")
+        parts.append(tokens_text(totals.usage))
     if cost := totals.cost or calls.cost:
         parts.append(dollars(cost))
     say(" · ".join([*parts, f"{totals.seconds:.2f} s"]))

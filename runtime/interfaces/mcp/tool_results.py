@@ -130,6 +130,9 @@ class Spent(BaseModel):
     calls: int = Field(default=0, description="Number of requests sent, including failed ones and repairs")
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    estimated: bool = Field(
+        default=False, description="Whether a model did not report all tokens, so that they are estimated"
+    )
     cost: float | None = Field(default=None, description="US dollars; null if the price is unknown")
 
 

@@ -298,6 +298,9 @@ class UsageData(BaseModel):
     calls: int
     prompt_tokens: int
     completion_tokens: int
+    estimated: bool = Field(
+        default=False, description="Whether a model did not report all tokens, so that they are estimated"
+    )
 
 
 class CandidateData(BaseModel):

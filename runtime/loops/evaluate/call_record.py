@@ -25,7 +25,7 @@ from ....adapters.llm import BadAnswer, Completion, LLMError, Usage
 from ....adapters.llm.cache import request_key
 from ....adapters.llm.middleware import Layer
 from ...models.caller import Spent
-from ...runs.journal import EVAL, RunRecorder, StoredRun, begin
+from ...runs.journal import EVAL, RunRecorder, StoredRun, begin, stored_usage
 
 CallKey = tuple[str, int, str]
 """The name of the candidate, the number of the repeat, and the hash of the request."""
@@ -132,9 +132,8 @@ class StoredEvaluation(StoredRun):
                 key = (str(record["candidate"]), int(record["repeat"]), str(record["key"]))
                 self._calls.setdefault(key, deque()).append(record)
             case "call_failed":
-                prompt, completion = record["usage"]
                 spent = self._failed.setdefault((str(record["candidate"]), int(record["repeat"])), Spent())
-                spent.add(int(record["attempts"]), Usage(prompt, completion), record["cost"])
+                spent.add(int(record["attempts"]), _usage(record), record["cost"])
             case "batch":
                 if not (isinstance(record["number"], int) and isinstance(record["step"], str)):
                     raise TypeError("not a batch")
@@ -182,14 +181,21 @@ class CallFigures:
     reused: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    estimated: bool = False
     cost: float | None = None
     seconds: float = 0.0
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens."""
+        return Usage(self.prompt_tokens, self.completion_tokens, self.estimated)
 
     def add(self, calls: int, usage: Usage, cost: float | None) -> None:
         """Add a number of requests, their tokens and their cost."""
         self.calls += calls
         self.prompt_tokens += usage.prompt_tokens
         self.completion_tokens += usage.completion_tokens
+        self.estimated = self.estimated or usage.estimated
         if cost is not None:
             self.cost = (self.cost or 0.0) + cost
 
@@ -256,8 +262,7 @@ class CollectedCalls:
         If two workers used the same saved answer, it is counted once; the second use counts as a cached answer.
         """
         for record in self.records:
-            prompt, completion = record["usage"]
-            figures.add(record["attempts"], Usage(prompt, completion), record["cost"])
+            figures.add(record["attempts"], _usage(record), record["cost"])
             figures.cached += record.get("cached", False)
             if recorder is not None:
                 recorder.append(record)
@@ -351,7 +356,12 @@ def _failed(candidate: str, repeat: int, digest: str, error: LLMError) -> dict[s
 
 
 def _figures(attempts: int, usage: Usage, cost: float | None) -> dict[str, Any]:
-    return {"attempts": attempts, "usage": [usage.prompt_tokens, usage.completion_tokens], "cost": cost}
+    return {"attempts": attempts, **stored_usage(usage), "cost": cost}
+
+
+def _usage(record: Mapping[str, Any]) -> Usage:
+    prompt, completion = record["usage"]
+    return Usage(int(prompt), int(completion), bool(record.get("estimated")))
 
 
 def _completion(record: Mapping[str, Any]) -> Completion | BadAnswer:
@@ -359,16 +369,14 @@ def _completion(record: Mapping[str, Any]) -> Completion | BadAnswer:
 
     Raises ``KeyError``, ``TypeError`` or ``ValueError`` if the record has an unknown form.
     """
-    prompt, completion = record["usage"]
-    text = record["text"]
+    usage, text = _usage(record), record["text"]
     if not isinstance(text, str):
         raise TypeError("the text is not a string")
     if record["record"] == "call_failed":
-        usage = Usage(int(prompt), int(completion))
         error = BadAnswer(str(record["message"]), text=text, attempts=int(record["attempts"]), usage=usage)
         error.cost = record["cost"]
         return error
     return Completion(
-        text, str(record["finish_reason"]), Usage(int(prompt), int(completion)), int(record["attempts"]), str(record["model"]),
+        text, str(record["finish_reason"]), usage, int(record["attempts"]), str(record["model"]),
         bool(record["cached"]), bool(record["repaired"]), record["cost"], str(record["raw"]),
     )  # fmt: skip

@@ -45,7 +45,7 @@ _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _COUNTS = ("items", "groups", *Status.__args__)  # type: ignore[attr-defined]
 _PARTS = ("low", "high")
 _SHARES = ("invalid_share", "failed_share", "unanswered_share", "filtered_share")
-_RUN = (*(each.name for each in fields(CallFigures)), "items", "tokens", *_SHARES)
+_RUN = (*(each.name for each in fields(CallFigures) if each.name != "estimated"), "items", "tokens", *_SHARES)
 
 
 R = TypeVar("R", bound=EvaluationReport)

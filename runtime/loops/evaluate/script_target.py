@@ -143,7 +143,7 @@ class ScriptTarget:
         figures: dict[str, Any] = {"seconds": run.seconds, "cost": run.cost}
         if run.output is None:
             faults = [result.failed for result in run.steps.values() if result.failed is not None]
-            first = next((each for each in faults if each.kind == "budget"), faults[0] if faults else None)
+            first = next((each for each in faults if each.is_unasked), faults[0] if faults else None)
             return failed(
                 first.kind if first else "", first.message if first else "the script has no output", **figures
             )

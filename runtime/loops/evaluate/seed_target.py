@@ -10,13 +10,14 @@ from ....lang.unicode_forms import canonical, caseless
 from ...events import CallFinished, Event, Events
 from ...limits import call_options
 from ...models.chunk_queue import Workers
+from ...results import NOT_ASKED
 from ...seeds.readers import Model, Panel
 from ...seeds.reviews import Context, Review, ReviewFilter
-from ...seeds.seed_results import Extraction, SeedResult
+from ...seeds.seed_results import Extraction, SeedResult, is_unasked
 from ...seeds.seed_run import run_many
 from .field_scores import Answer
 from .gold import Binding, Expected, Gold, GoldItem, shown_key, unknown
-from .targets import NOT_ASKED, AskSettings, OnAnswer
+from .targets import AskSettings, OnAnswer
 
 KEYS = ("context", "id", "review")
 _KINDS = {"enum": "label", "bool": "flag", "int": "number", "float": "number", "text": "text", "list": "set"}
@@ -285,8 +286,7 @@ def field_answer(
 def extraction_answer(column: str, found: Extraction) -> Answer:
     """Return the answer for a field of an extraction."""
     if found.failed:
-        kind = found.failed.partition(":")[0]
-        return Answer(None, "unanswered" if kind in NOT_ASKED else "failed", found.failed)
+        return Answer(None, "unanswered" if is_unasked(found.failed) else "failed", found.failed)
     confidence = (getattr(found, "confidence", None) or {}).get(column)
     if column in found.invalid:
         return Answer(None, "invalid", found.invalid[column], confidence)
@@ -299,8 +299,8 @@ def output_answer(column: str, result: SeedResult) -> Answer:
         return Answer(result.outputs[column])
     errors = [error for error in result.errors if error.step in ("", column)] or list(result.errors)
     reason = errors[0].message if errors else "the output has no value"
-    is_unasked = any(error.message.find("budget:") >= 0 for error in errors)
-    return Answer(None, "unanswered" if is_unasked else "failed", reason)
+    unasked = any("budget:" in error.message or NOT_ASKED in error.message for error in errors)
+    return Answer(None, "unanswered" if unasked else "failed", reason)
 
 
 def of_field(wanted: Extracted) -> Expected:

@@ -11,7 +11,8 @@ from attrs import define, field
 
 from ...events import Events
 from ...models.chunk_queue import Workers
-from .field_scores import Answer
+from ...results import Failed
+from .field_scores import Answer, Status
 from .gold import Binding, Expected, Gold, GoldItem
 
 OnAnswer = Callable[[int, str, Answer], None]
@@ -107,12 +108,7 @@ async def each_item(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-NOT_ASKED = frozenset({"budget"})
-"""Kinds of failures for which no call was made."""
-
-
 def failed(kind: str, message: str, **figures: Any) -> Answer:
     """Return the answer for a failure of ``kind``. If the call was not made, the item is unanswered."""
-    return Answer(
-        None, "unanswered" if kind in NOT_ASKED else "failed", f"{kind}: {message}" if kind else message, **figures
-    )
+    status: Status = "unanswered" if Failed(kind, message).is_unasked else "failed"
+    return Answer(None, status, f"{kind}: {message}" if kind else message, **figures)

@@ -9,6 +9,7 @@ from attrs import define, evolve, field, frozen
 
 from ....adapters.llm.budget import Price
 from ....lang.trees.seed import FormulaSeed
+from ...results import usage_json
 from .call_record import CallFigures
 from .comparison import Comparison
 from .intervals import Score
@@ -110,7 +111,7 @@ class Tuned:
             "comparison": None if self.comparison is None else self.comparison.as_json(), "split": dict(self.split),
             "trials": [each.as_json() for each in self.trials],
             "calls": self.figures.calls, "cached": self.figures.cached, "reused": self.figures.reused,
-            "prompt_tokens": self.figures.prompt_tokens, "completion_tokens": self.figures.completion_tokens,
+            **usage_json(self.figures.usage),
             "cost": self.figures.cost, "seconds": self.figures.seconds, "notes": list(self.notes), "reason": self.reason,
             "run": self.run_id,
         }  # fmt: skip

@@ -317,7 +317,7 @@ class Meter:
                 continue
             metrics: Mapping[str, Any] = record.metrics
             tokens = metrics.get("tokens") or {}
-            usage = Usage(tokens.get("prompt", 0), tokens.get("completion", 0))
+            usage = Usage(tokens.get("prompt", 0), tokens.get("completion", 0), "estimated" in tokens)
             self.spent.add(metrics.get("calls", 0), usage, metrics.get("cost"))
             self._hopeless(str((record.error or {}).get("kind", "")))
 

@@ -116,7 +116,11 @@ class Searched:
             "seed": settings.seed,
             "steps": self.steps,
             "calls": self.calls,
-            "tokens": {"prompt": self.usage.prompt_tokens, "completion": self.usage.completion_tokens},
+            "tokens": {
+                "prompt": self.usage.prompt_tokens,
+                "completion": self.usage.completion_tokens,
+                **({"estimated": True} if self.usage.estimated else {}),
+            },
             "cost": self.cost,
             "seconds": round(self.seconds, 3),
             "warnings": list(self.warnings),

@@ -23,6 +23,7 @@ from ...limits import Deadline
 from ...models.caller import HOPELESS, Caller
 from ...results import StepFailed, Trace
 from ...runs.event_log import logged
+from ...runs.journal import stored_usage
 from .findings import Support, findings, incomplete, results_of
 from .plan_run import Action, continue_plan, renamed, render_faults
 from .plan_search import Branching, Explorer, SearchOutcome, adopt_outcome, failure_text, found_before, is_adopted
@@ -420,7 +421,7 @@ def _end_record(made: Asked) -> dict[str, Any]:
         "stopped": made.stopped, "reason": made.reason,
         "supposed": None if made.supposed is None else asdict(made.supposed), "state": made.state,
         "evidence": [each.as_json() for each in made.evidence], "seconds": round(made.seconds, 3), "calls": made.calls,
-        "usage": [made.usage.prompt_tokens, made.usage.completion_tokens], "cost": made.cost,
+        **stored_usage(made.usage), "cost": made.cost,
         "search": None if made.search is None else made.search.as_json(False), "incomplete": list(made.incomplete),
     }  # fmt: skip
 

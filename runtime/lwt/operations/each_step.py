@@ -9,6 +9,7 @@ from attrs import define, evolve, field
 from ....adapters.llm.concurrency import AutoConcurrency
 from ....lang.catalogue.operations import BUILTIN, COMMON_OPTIONS
 from ....lang.trees.lwt import Call, Reference, Value
+from ...excerpts import clipped
 from ...models.caller import Spent
 from ...models.votes import warn_of_equal_samples
 from ...results import Failed, Outcome, Record, Recorded, Run, StepFailed, StepResult
@@ -21,6 +22,9 @@ from .operation import Context, Operation, read_options, run_operation
 _EACH = BUILTIN["EACH"]
 _ITEMS_IN_FLIGHT = 8
 """Default ``max_concurrency`` of EACH (LWT, "Operations"), unless the run's limit is automatic: then the limit of the model decides."""
+
+_NAME = 60
+"""Maximum number of characters of an item in a message."""
 
 _RunItem = Callable[[int, Any, Scope], Awaitable[Outcome]]
 """Runs the inner call for an index, an element and the scope of this element."""
@@ -161,12 +165,12 @@ async def _one_item(
             return
         outcome = await run_item(index, item, scope)
     except StepFailed as error:
-        failed = evolve(error.failed, item=index)
+        failed = evolve(error.failed, item=index, name=_name(item))
         total.failures[index] = total.values[index] = failed
         total.spent.include(error)
         return
     except Exception as error:  # an operation of a host may raise anything; only the item fails
-        failed = Failed("error", f"{type(error).__name__}: {error}", item=index)
+        failed = Failed("error", f"{type(error).__name__}: {error}", item=index, name=_name(item))
         total.failures[index] = total.values[index] = failed
         return
     total.values[index] = outcome.value
@@ -181,6 +185,11 @@ async def _one_item(
         outcome.input_hash or outcome.calls
     ):  # anything else is computed again when the run is resumed
         context.caller.item_done(context.step, index, outcome, loop.time() - began)
+
+
+def _name(item: Any) -> str:
+    """Return the beginning of an item as text, by which messages name it."""
+    return clipped(" ".join(text_of(item).split()), _NAME)
 
 
 @define

@@ -163,7 +163,9 @@ def _parse_failure(error: ParseError, call: Call, in_script_words: Callable[[str
 def _outcome(records: Sequence[ExecutionRecord], call: Call, in_script_words: Callable[[str], str]) -> Outcome:
     flat = list(_flat(records))
     tokens = [record.metrics.get("tokens") or {} for record in flat]
-    usage = Usage(sum(t.get("prompt", 0) for t in tokens), sum(t.get("completion", 0) for t in tokens))
+    usage = Usage(
+        sum(t.get("prompt", 0) for t in tokens), sum(t.get("completion", 0) for t in tokens), any("estimated" in t for t in tokens)
+    )  # fmt: skip
     costs = [cost for record in flat if (cost := record.metrics.get("cost")) is not None]
     calls, cost = sum(int(record.metrics.get("calls") or 0) for record in flat), sum(costs) if costs else None
     failed = next((record for record in flat if not record.ok), None)

@@ -90,7 +90,7 @@ def _outcome(
 ) -> Outcome:
     errors = [Failed("partial", f"{name}: {each.step + ': ' if each.step else ''}{each.message}", each.hint, call.span)
               for each in result.errors]  # fmt: skip
-    lost = result.counts.failed
+    lost = result.counts.failed + result.counts.not_asked
     if result.status == "failed":
         failed = next((each for each in result.extractions if each.failed), None)
         reason = errors[0].message if errors else f"{name}: {failed.failed}" if failed else f"{name} gives no output"

@@ -147,12 +147,54 @@ def test_the_wait_for_a_submission_that_may_not_be_listed_yet_is_announced(tmp_p
     asyncio.run(main())
 
 
+class Listed:
+    """A service whose batches have these states, in order, and these lines."""
+
+    def __init__(self, *words, lines=()):
+        self.words, self.given, self.asked = list(words), lines, 0
+
+    async def state(self, batch):
+        self.asked += 1
+        return BatchState(batch, self.words.pop(0), "")
+
+    async def lines(self, state):
+        for line in self.given:
+            yield line
+
+
+def test_the_state_of_a_batch_is_asked_at_once_and_then_after_growing_waits(tmp_path):
+    async def main():
+        service, asked = Listed("running", "running", "ended"), []
+
+        async def sleep(seconds):
+            asked.append((service.asked, seconds))
+
+        run = BatchRun(service, Book(tmp_path / "j"), "run-1", sleep=sleep)
+        await run.wait("batch-0")
+        assert asked == [(1, 60.0), (2, 60.0)]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "chosen"), [(200, 200, 0), (500, 200, 1), (200, 500, 0), (0, 500, 1), (500, 429, 0)]
+)
+def test_of_two_lines_with_one_id_the_first_answer_counts(tmp_path, first, second, chosen):
+    async def main():
+        lines = [BatchLine("a", status, {"number": number}) for number, status in enumerate((first, second))]
+        run = BatchRun(Listed(lines=lines), Book(tmp_path / "j"), "run-1")
+        answers = await run.answers(BatchState("batch-0", "ended", "completed"), ["a"])
+        assert (answers.lines["a"].body["number"], answers.repeated, answers.lost) == (chosen, 1, ())
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("fault", ["refuse", "503"])
 def test_a_submission_that_made_no_batch_is_made_when_the_run_is_resumed(tmp_path, fault):
     async def main():
         async with BatchServer(faults=[fault]) as server:
             run, book = opened(server, tmp_path / "j")
-            with pytest.raises(Unavailable, match="was not submitted"):
+            with pytest.raises(Unavailable, match="does not list it"):
                 await run.submit(1, file_of())
             assert not server.batches
             await closed(run, book)

@@ -110,7 +110,7 @@ def test_a_wrong_key_ends_all_calls_as_in_one_process(tmp_path: Path) -> None:
         assert sum(server.asked.values()) - before <= 8
     for found in (alone, shared):
         assert {result["status"] for result in found} == {"failed"}
-        assert "wrong_key: not called: 401" in found[-1]["extractions"][-1]["failed"]
+        assert "wrong_key: not asked: 401" in found[-1]["extractions"][-1]["failed"]
 
 
 @pytest.mark.parametrize(

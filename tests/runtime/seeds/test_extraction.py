@@ -151,7 +151,7 @@ def test_a_budget_that_is_used_up_stops_the_asking_and_says_so() -> None:
     assert result.calls == 4
     failures = [found.failed for found in result.extractions if found.failed]
     assert failures[0] == "budget: the budget of 4 calls is used up"
-    assert failures[-1] == "budget: not called: the budget of 4 calls is used up"
+    assert failures[-1] == "budget: not asked: the budget of 4 calls is used up"
 
 
 def test_after_a_wrong_key_nothing_more_is_asked() -> None:

@@ -143,7 +143,7 @@ def test_a_budget_that_is_used_up_leaves_every_context_a_result_that_says_so() -
     assert [result.status for result in results] == ["complete", "complete", "partial", "failed", "failed", "failed"]
     assert (totals.status, totals.stopped, totals.calls) == ("partial", "the budget of 5 calls is used up", 5)
     assert results[3].outputs == {}
-    assert "not called: the budget of 5 calls is used up" in results[3].errors[0].message
+    assert "not asked: the budget of 5 calls is used up" in results[3].errors[0].message
 
 
 def test_a_run_that_is_cancelled_says_what_was_sent() -> None:

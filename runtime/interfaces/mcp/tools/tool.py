@@ -212,7 +212,7 @@ def spent_of(tally: Tally) -> Spent | None:
         return None
     used, cost = tally.usage, tally.cost
     return Spent(
-        calls=tally.calls, prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens,
+        calls=tally.calls, prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens, estimated=used.estimated,
         cost=None if cost is None else round(cost, 9),
     )  # fmt: skip
 
