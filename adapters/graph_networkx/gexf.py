@@ -214,13 +214,13 @@ class _Gexf:
             self.result.note(f'values of "{cut(declared.name)}" are not among its <options>', element.line)
         times = self._times(element)
         if value is ABSENT or not (times or declared.dynamic):
-            self.result.set(item, declared, value)
+            self.result.set_value(item, declared, value)
             return
         known = item.data.get(declared.name)
         if isinstance(known, list) and known and isinstance(known[0], dict):
             known.append({"value": value, **times})
         else:
-            self.result.set(item, declared, [{"value": value, **times}])
+            self.result.set_value(item, declared, [{"value": value, **times}])
 
     def finish(self) -> list[Declared]:
         """Read the values of attributes that were declared after them, and return all declared attributes."""

@@ -172,6 +172,12 @@ def test_of_a_value_with_markup_the_text_is_read() -> None:
     assert [told.partition(" in values")[0] for told in warnings] == ["markup", "markup"]
 
 
+def test_numbers_of_parallel_edges_leave_the_ids_of_other_edges_free() -> None:
+    edges = '<edge source="b" target="a"/><edge source="a" target="b" id="0"/><edge source="a" target="b" id="x"/>'
+    graph, _ = graphml(f'<node id="a"/><node id="b"/>{edges}', default="undirected")
+    assert sorted(map(str, (key for *_, key in graph.edges(keys=True)))) == ["0", "1", "x"]
+
+
 # -- types --------------------------------------------------------------------------------------------------------------
 
 
