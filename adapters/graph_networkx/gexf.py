@@ -34,7 +34,7 @@ def read_gexf(data: bytes | Iterable[bytes], name: str, warn: Callable[[str], No
     vocabulary = _Gexf(result)
     read_elements(data, name, "GEXF", vocabulary, result.parser)
     if not vocabulary.graphs:
-        raise fault(name, None, "not GEXF: the file has no <graph>")
+        raise fault(name, None, "not GEXF: the file has no <graph>", "put the nodes and edges into a <graph>")
     return result.graph(vocabulary.finish())
 
 
@@ -175,6 +175,7 @@ class _Gexf:
                 hint = "give each attribute a different id"
                 result.fail(f'two attributes of {kind}s have the id "{cut(id)}"', hint, child.line)
             self.declared[kind, id] = self._attribute(child, id, kind, dynamic)
+            result.declare(self.declared[kind, id], f"attributes of {kind}s", child.line)
 
     def _attribute(self, element: Element, id: str, kind: str, dynamic: bool) -> Declared:
         result = self.result
@@ -208,7 +209,9 @@ class _Gexf:
             self._set(item, declared, element)
 
     def _set(self, item: Item, declared: Declared, element: Element) -> None:
-        written = element.attributes.get("value", element.text)
+        written = element.attributes.get("value", element.text or None)
+        if written is None:
+            return
         value = self.result.value(declared, written, element.line, item)
         if declared.options and value is not ABSENT and written not in declared.options:
             self.result.note(f'values of "{cut(declared.name)}" are not among its <options>', element.line)

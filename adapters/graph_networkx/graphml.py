@@ -5,6 +5,7 @@ attributes, and so are the labels, shapes and positions of yEd. Nested graphs ar
 Source of the format: graphml.graphdrawing.org, primer and specification 1.0.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -39,7 +40,7 @@ def read_graphml(data: bytes | Iterable[bytes], name: str, warn: Callable[[str],
     vocabulary = _GraphML(result)
     read_elements(data, name, "GraphML", vocabulary, result.parser)
     if not vocabulary.graphs:
-        raise fault(name, None, "the file has no <graph>")
+        raise fault(name, None, "the file has no <graph>", "put the nodes and edges into a <graph>")
     if vocabulary.unread:
         names = ", ".join(sorted(vocabulary.unread, key=str.lower)[:12])
         warn(f"of the drawing, only labels, x, y and shapes are read; not read: {cut(names, 200)}")
@@ -215,6 +216,7 @@ class _GraphML:
             else:
                 result.note(f"<{child.tag[:40]}> of keys is not read", child.line)
         self.keys[id] = key
+        result.declare(key, "keys", line)
 
     def _add_data(self, element: Element) -> None:
         result, id = self.result, element.attributes.get("key", "")
@@ -249,6 +251,7 @@ class _GraphML:
             return ABSENT
         if element.children:
             self.result.note(f'markup in values of "{cut(key.name)}" is left out, and the text is read', element.line)
+            return self.result.value(key, _text(element).strip("\n"), element.line, owner)
         return self.result.value(key, element.text, element.line, owner)
 
     # -- drawings ---------------------------------------------------------------------------------------------------
@@ -261,6 +264,20 @@ class _GraphML:
             or any(_DRAWINGS in uri for name, uri in child.attributes.items() if name.startswith("xmlns"))
             for child in element.children
         )
+
+
+_BLOCKS = frozenset({"br", "div", "h1", "h2", "h3", "h4", "h5", "h6", "li", "p", "tr"})
+"""Elements of HTML between which a line ends."""
+
+
+def _text(element: Element) -> str:
+    """Return the text in an element with markup. A block of HTML is a line of its own, so that words at its borders stay apart."""
+    text = ""
+    for part in element.parts:
+        inner = part if isinstance(part, str) else _text(part)
+        block = isinstance(part, Element) and part.name in _BLOCKS
+        text += "\n" + inner.strip("\n") + "\n" if block else inner
+    return re.sub(r"\n+", "\n", text) if _BLOCKS & {child.name for child in element.children} else text
 
 
 # Drawings, as yEd and the libraries of yFiles write them.

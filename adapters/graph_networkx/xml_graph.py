@@ -118,6 +118,8 @@ class XmlGraph:
     default: Direction = "undirected"
     _ids: dict[str, str] = field(factory=dict)
     """Maps each node id to itself, so that edges share one string per id."""
+    _names: set[tuple[str, str]] = field(factory=set)
+    """The domain and name of each declared attribute."""
     _used: dict[str, set[str]] = field(factory=lambda: {"node": set(), "edge": set(), "graph": set()})
     _extras: dict[tuple[str, Kind, str], list[tuple[dict[str, Any], Any]]] = field(factory=dict)
     _notes: dict[str, tuple[int, int]] = field(factory=dict)
@@ -133,6 +135,13 @@ class XmlGraph:
             text = "further elements or XML attributes are not read"
         count, first = self._notes.get(text, (0, line))
         self._notes[text] = (count + 1, first)
+
+    def declare(self, declared: Declared, what: str, line: int) -> None:
+        """Report a declaration if another one has the same name. ``what`` are these declarations in plural."""
+        domains = ("node", "edge", "graph", "all") if declared.domain == "all" else (declared.domain, "all")
+        if any((domain, declared.name) in self._names for domain in domains):
+            self.note(f'several {what} are named "{cut(declared.name)}" and are read as one attribute', line)
+        self._names.add((declared.domain, declared.name))
 
     # -- items ------------------------------------------------------------------------------------------------------
 

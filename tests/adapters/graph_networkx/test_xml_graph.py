@@ -170,12 +170,22 @@ def test_of_a_value_with_markup_the_text_is_read() -> None:
     )
     assert graph.nodes["a"] == {"label": "very old tree", "age": 90}
     assert [told.partition(" in values")[0] for told in warnings] == ["markup", "markup"]
+    graph, _ = graphml('<node id="a"><data key="label"><p>First <b>line</b></p><p>second<br/>third</p></data></node>')
+    assert graph.nodes["a"] == {"label": "First line\nsecond\nthird"}
 
 
 def test_numbers_of_parallel_edges_leave_the_ids_of_other_edges_free() -> None:
     edges = '<edge source="b" target="a"/><edge source="a" target="b" id="0"/><edge source="a" target="b" id="x"/>'
     graph, _ = graphml(f'<node id="a"/><node id="b"/>{edges}', default="undirected")
     assert sorted(map(str, (key for *_, key in graph.edges(keys=True)))) == ["0", "1", "x"]
+
+
+def test_declarations_of_one_name_are_one_attribute_which_is_reported() -> None:
+    keys = '<key id="1" for="node" attr.name="n"/><key id="2" for="node" attr.name="n"/><key id="3" for="edge" attr.name="n"/>'
+    _, warnings = graphml('<node id="a"/>', keys)
+    assert warnings == ['several keys are named "n" and are read as one attribute (line 2)']
+    attributes = '<attribute id="1" title="n" type="string"/><attribute id="2" title="n" type="integer"/>'
+    assert len(gexf("", attributes)[1]) == 1
 
 
 # -- types --------------------------------------------------------------------------------------------------------------
