@@ -86,7 +86,10 @@ class _Gexf:
                     result.add_extra(item, "pid", outer)
             case "edge":
                 self._inside_graph(name)
-                direction = self._direction("type", attributes["type"]) if "type" in attributes else result.default
+                direction = result.default
+                if "type" in attributes:
+                    shown = f'the edge from "{cut(attributes.get("source", ""))}" to "{cut(attributes.get("target", ""))}": type'
+                    direction = self._direction(shown, attributes["type"])
                 self.items.append(result.add_edge(attributes, direction))
         self._add_xml_attributes(name, attributes)
         return True
@@ -109,7 +112,7 @@ class _Gexf:
             value: Any = text
             if written in _TIMES:
                 value = self._time(text)
-            elif written == "weight":
+            elif written == "weight" and name == "edge":
                 if not text.strip():
                     continue
                 try:
@@ -179,6 +182,7 @@ class _Gexf:
 
     def _attribute(self, element: Element, id: str, kind: str, dynamic: bool) -> Declared:
         result = self.result
+        result.note_unread(element, ("id", "title", "type"))
         title, written = element.attributes.get("title", id), element.attributes.get("type", "string")
         type = type_named(written)
         if type is None:
@@ -200,6 +204,7 @@ class _Gexf:
 
     def _add_value(self, item: Item, element: Element) -> None:
         id = element.attributes.get("for", element.attributes.get("id"))
+        self.result.note_unread(element, ("for", "id", "value", *_TIMES))
         if element.name != "attvalue" or id is None:
             what = "an <attvalue> names no attribute" if id is None else f"<{element.tag[:40]}> is not an <attvalue>"
             self.result.fail(what, 'write <attvalue for="0" value="..."/>', element.line)

@@ -220,6 +220,7 @@ class _GraphML:
 
     def _add_data(self, element: Element) -> None:
         result, id = self.result, element.attributes.get("key", "")
+        result.note_unread(element, ("key", "id"))
         if not self.items and id not in self.keys:
             result.note("<data> outside of the graph is not read", element.line)
             return

@@ -16,6 +16,7 @@ import networkx as nx
 from attrs import define, field, frozen
 
 from .formats import fault
+from .xml_elements import Element
 
 Kind: TypeAlias = Literal["node", "edge", "graph"]
 Direction: TypeAlias = Literal["directed", "undirected", "mutual"]
@@ -135,6 +136,12 @@ class XmlGraph:
             text = "further elements or XML attributes are not read"
         count, first = self._notes.get(text, (0, line))
         self._notes[text] = (count + 1, first)
+
+    def note_unread(self, element: Element, known: tuple[str, ...]) -> None:
+        """Report the XML attributes of an element that are not ``known``."""
+        for name in element.attributes:
+            if name not in known and not name.startswith(("xmlns", "xml:", "xsi:")):
+                self.note(f'the XML attribute "{cut(name)}" of <{cut(element.tag)}> is not read', element.line)
 
     def declare(self, declared: Declared, what: str, line: int) -> None:
         """Report a declaration if another one has the same name. ``what`` are these declarations in plural."""

@@ -299,7 +299,7 @@ def test_values_outside_of_the_options_are_reported() -> None:
         ("<nodes><node/></nodes>", "a <node> has no id", "", 3),
         ('<edges><edge source="a"/></edges>', "an <edge> has no target", "", 3),
         ('<edges>\n<edge source="a" target="b" weight="much"/></edges>', 'the weight "much" is not a number', "write a number", 4),
-        ('<edges><edge source="a" target="b" type="both"/></edges>', 'type is "both"', "write directed", 3),
+        ('<edges><edge source="a" target="b" type="both"/></edges>', 'the edge from "a" to "b": type is "both"', "write directed", 3),
         ('<edges><edge id="5" source="a" target="b"/>\n<edge id="5" source="a" target="b"/></edges>',
          'two edges from "a" to "b" have the id "5"', "give parallel edges different ids", 4),
         ('<attributes class="x"/>', '<attributes> has the class "x"', 'class="node"', 3),
@@ -343,6 +343,17 @@ def test_what_is_not_read_is_reported_once_with_its_count() -> None:
         "<locator> is not read (line 6)",
         "text outside of <data> is not read (line 6)",
     ]
+
+
+def test_other_xml_attributes_of_values_are_reported() -> None:
+    _, warnings = graphml('<node id="a"><data key="age" unit="year">4</data></node>')
+    assert warnings == ['the XML attribute "unit" of <data> is not read (line 6)']
+    value = '<attvalue for="0" value="4" unit="year"/>'
+    _, warnings = gexf(
+        f'<nodes><node id="a"><attvalues>{value}</attvalues></node></nodes>',
+        '<attribute id="0" title="age" type="long"/>',
+    )
+    assert warnings == ['the XML attribute "unit" of <attvalue> is not read (line 3)']
 
 
 def test_attributes_of_the_graph_itself() -> None:
