@@ -34,7 +34,7 @@ def read_gexf(data: bytes | Iterable[bytes], name: str, warn: Callable[[str], No
     vocabulary = _Gexf(result)
     read_elements(data, name, "GEXF", vocabulary, result.parser)
     if not vocabulary.graphs:
-        raise fault(name, None, "not GEXF: the file has no <graph>")
+        raise fault(name, None, "not GEXF: the file has no <graph>", "put the nodes and edges into a <graph>")
     return result.graph(vocabulary.finish())
 
 
@@ -86,7 +86,10 @@ class _Gexf:
                     result.add_extra(item, "pid", outer)
             case "edge":
                 self._inside_graph(name)
-                direction = self._direction("type", attributes["type"]) if "type" in attributes else result.default
+                direction = result.default
+                if "type" in attributes:
+                    shown = f'the edge from "{cut(attributes.get("source", ""))}" to "{cut(attributes.get("target", ""))}": type'
+                    direction = self._direction(shown, attributes["type"])
                 self.items.append(result.add_edge(attributes, direction))
         self._add_xml_attributes(name, attributes)
         return True
@@ -109,7 +112,7 @@ class _Gexf:
             value: Any = text
             if written in _TIMES:
                 value = self._time(text)
-            elif written == "weight":
+            elif written == "weight" and name == "edge":
                 if not text.strip():
                     continue
                 try:
@@ -175,9 +178,11 @@ class _Gexf:
                 hint = "give each attribute a different id"
                 result.fail(f'two attributes of {kind}s have the id "{cut(id)}"', hint, child.line)
             self.declared[kind, id] = self._attribute(child, id, kind, dynamic)
+            result.declare(self.declared[kind, id], f"attributes of {kind}s", child.line)
 
     def _attribute(self, element: Element, id: str, kind: str, dynamic: bool) -> Declared:
         result = self.result
+        result.note_unread(element, ("id", "title", "type"))
         title, written = element.attributes.get("title", id), element.attributes.get("type", "string")
         type = type_named(written)
         if type is None:
@@ -199,6 +204,7 @@ class _Gexf:
 
     def _add_value(self, item: Item, element: Element) -> None:
         id = element.attributes.get("for", element.attributes.get("id"))
+        self.result.note_unread(element, ("for", "id", "value", *_TIMES))
         if element.name != "attvalue" or id is None:
             what = "an <attvalue> names no attribute" if id is None else f"<{element.tag[:40]}> is not an <attvalue>"
             self.result.fail(what, 'write <attvalue for="0" value="..."/>', element.line)
@@ -208,19 +214,21 @@ class _Gexf:
             self._set(item, declared, element)
 
     def _set(self, item: Item, declared: Declared, element: Element) -> None:
-        written = element.attributes.get("value", element.text)
+        written = element.attributes.get("value", element.text or None)
+        if written is None:
+            return
         value = self.result.value(declared, written, element.line, item)
         if declared.options and value is not ABSENT and written not in declared.options:
             self.result.note(f'values of "{cut(declared.name)}" are not among its <options>', element.line)
         times = self._times(element)
         if value is ABSENT or not (times or declared.dynamic):
-            self.result.set(item, declared, value)
+            self.result.set_value(item, declared, value)
             return
         known = item.data.get(declared.name)
         if isinstance(known, list) and known and isinstance(known[0], dict):
             known.append({"value": value, **times})
         else:
-            self.result.set(item, declared, [{"value": value, **times}])
+            self.result.set_value(item, declared, [{"value": value, **times}])
 
     def finish(self) -> list[Declared]:
         """Read the values of attributes that were declared after them, and return all declared attributes."""

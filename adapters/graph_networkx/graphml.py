@@ -5,6 +5,7 @@ attributes, and so are the labels, shapes and positions of yEd. Nested graphs ar
 Source of the format: graphml.graphdrawing.org, primer and specification 1.0.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,7 +16,6 @@ from ...lang.diagnostic import nearest
 from .formats import fault
 from .xml_elements import Element, local, read_elements
 from .xml_graph import ABSENT, TEXT, Declared, Direction, Item, XmlGraph, cut, type_named
-from .yed import Drawing
 
 _STRUCTURE = {
     "node": frozenset({"id"}),
@@ -40,7 +40,7 @@ def read_graphml(data: bytes | Iterable[bytes], name: str, warn: Callable[[str],
     vocabulary = _GraphML(result)
     read_elements(data, name, "GraphML", vocabulary, result.parser)
     if not vocabulary.graphs:
-        raise fault(name, None, "the file has no <graph>")
+        raise fault(name, None, "the file has no <graph>", "put the nodes and edges into a <graph>")
     if vocabulary.unread:
         names = ", ".join(sorted(vocabulary.unread, key=str.lower)[:12])
         warn(f"of the drawing, only labels, x, y and shapes are read; not read: {cut(names, 200)}")
@@ -216,9 +216,11 @@ class _GraphML:
             else:
                 result.note(f"<{child.tag[:40]}> of keys is not read", child.line)
         self.keys[id] = key
+        result.declare(key, "keys", line)
 
     def _add_data(self, element: Element) -> None:
         result, id = self.result, element.attributes.get("key", "")
+        result.note_unread(element, ("key", "id"))
         if not self.items and id not in self.keys:
             result.note("<data> outside of the graph is not read", element.line)
             return
@@ -231,18 +233,18 @@ class _GraphML:
             )
         item = self.items[-1] if self.items else Item("graph", "", element.line, result.about)
         if element.is_plain and not key.drawing and not (item.kind == "graph" and self._nested):
-            result.set(item, key, result.value(key, element.text, element.line, item))
+            result.set_value(item, key, result.value(key, element.text, element.line, item))
         elif self._is_drawing(key, element):
             if element.own_text.strip():
                 self.unread["text"] = None
-            drawing = Drawing.of(element)
+            drawing = _Drawing.of(element)
             self.unread |= drawing.unread
             for name, value in drawing.values.items():
                 result.add_extra(item, name, value, "drawn")
         elif item.kind == "graph" and self._nested:
             result.note("<data> of nested graphs is not read", element.line)
         else:
-            result.set(item, key, self._value(key, element, item))
+            result.set_value(item, key, self._value(key, element, item))
 
     def _value(self, key: Declared, element: Element, owner: Item | str) -> Any:
         """Return the value in <data> or <default>. Of a value with markup, the text is read."""
@@ -250,6 +252,7 @@ class _GraphML:
             return ABSENT
         if element.children:
             self.result.note(f'markup in values of "{cut(key.name)}" is left out, and the text is read', element.line)
+            return self.result.value(key, _text(element).strip("\n"), element.line, owner)
         return self.result.value(key, element.text, element.line, owner)
 
     # -- drawings ---------------------------------------------------------------------------------------------------
@@ -262,3 +265,97 @@ class _GraphML:
             or any(_DRAWINGS in uri for name, uri in child.attributes.items() if name.startswith("xmlns"))
             for child in element.children
         )
+
+
+_BLOCKS = frozenset({"br", "div", "h1", "h2", "h3", "h4", "h5", "h6", "li", "p", "tr"})
+"""Elements of HTML between which a line ends."""
+
+
+def _text(element: Element) -> str:
+    """Return the text in an element with markup. A block of HTML is a line of its own, so that words at its borders stay apart."""
+    text = ""
+    for part in element.parts:
+        inner = part if isinstance(part, str) else _text(part)
+        block = isinstance(part, Element) and part.name in _BLOCKS
+        text += "\n" + inner.strip("\n") + "\n" if block else inner
+    return re.sub(r"\n+", "\n", text) if _BLOCKS & {child.name for child in element.children} else text
+
+
+# Drawings, as yEd and the libraries of yFiles write them.
+
+_WRAPPERS = frozenset({"List", "ProxyAutoBoundsNode", "Resources", "SharedData"})
+
+
+@define
+class _Drawing:
+    """What a drawing says about its node or edge. ``unread`` are the names of its other parts."""
+
+    values: dict[str, Any] = field(factory=dict)
+    labels: list[str] = field(factory=list)
+    unread: dict[str, None] = field(factory=dict)
+
+    @classmethod
+    def of(cls, data: Element) -> "_Drawing":
+        """Return the drawing in a <data> element."""
+        drawing = cls()
+        for child in data.children:
+            drawing._add(child)
+        if drawing.labels:
+            drawing.values = {"label": drawing.labels[0], **drawing.values}
+        if len(drawing.labels) > 1:
+            drawing.values["labels"] = drawing.labels
+        return drawing
+
+    def _add(self, element: Element) -> None:
+        attributes = element.attributes
+        match element.name:
+            case "NodeLabel" | "EdgeLabel":
+                self._add_label(element.own_text)
+                self._add_unread(element)
+            case "Label":
+                texts = [child.text for child in element.children if child.name in ("Label.Text", "Text")]
+                self._add_label(attributes.get("Text", "".join(texts)))
+                self._add_unread(element)
+            case "Realizers":
+                # A group has a realizer per state (open, closed); only one state is drawn.
+                states = element.children
+                active = attributes.get("active", "0")
+                at = int(active) if active.isdecimal() and len(active) < 5 and int(active) < len(states) else 0
+                for state in states[at : at + 1]:
+                    self._add(state)
+                if len(states) > 1:
+                    self.unread["inactive states of groups"] = None
+            case "Geometry" | "RectD":
+                for axis in ("x", "y"):
+                    if (written := attributes.get(axis, attributes.get(axis.upper()))) is not None:
+                        self.values.setdefault(axis, _number(written))
+                self.unread.update(dict.fromkeys(name.lower() for name in attributes if name.lower() not in ("x", "y")))
+            case "Shape":
+                if "type" in attributes:
+                    self.values.setdefault("shape_type", attributes["type"])
+            case name:
+                if "configuration" in attributes:
+                    self.values.setdefault("shape_type", attributes["configuration"])
+                if name not in _WRAPPERS and (set(attributes) - {"configuration"} or element.own_text.strip()):
+                    self.unread[name] = None
+                for child in element.children:
+                    self._add(child)
+
+    def _add_label(self, text: str) -> None:
+        # The text is followed by elements, which the file indents. Blanks without a line break are part of the label.
+        before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+        text = text.lstrip() if "\n" in before else text
+        text = text.rstrip() if "\n" in after else text
+        if text.strip():
+            self.labels.append(text)
+
+    def _add_unread(self, label: Element) -> None:
+        if any(local(name) not in ("Text", "hasText") for name in label.attributes):
+            self.unread["places and fonts of labels"] = None
+
+
+def _number(written: str) -> float | str:
+    try:
+        return float(written)
+    except ValueError:
+        return written

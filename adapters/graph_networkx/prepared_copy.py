@@ -302,7 +302,7 @@ class CopyFolder:
 
 def copy_name(content: str, format: str, raw: bool) -> str:
     """Return the name of the copy for a file with the hash ``content``."""
-    about = [_FORMAT, sys.byteorder, _program(format), format, raw, content]
+    about = [_FORMAT, sys.byteorder, _program(), format, raw, content]
     return blake3(json.dumps(about).encode()).hexdigest()[:32]
 
 
@@ -316,16 +316,12 @@ def content_hash(path: "str | os.PathLike[str]") -> str:
 
 
 @cache
-def _program(format: str) -> str:
+def _program() -> str:
     """Return a hash of the code that loads graphs. A copy that was made by another version of this code is not used."""
     digest = blake3()
     folder = Path(__file__).parent
     for path in sorted((*folder.glob("*.py"), folder.parents[1] / "lang" / "catalogue" / "schema.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    if format == "gexf":  # NetworkX reads this format
-        from importlib.metadata import version
-
-        digest.update(version("networkx").encode())
     return digest.hexdigest()
 
 

@@ -16,6 +16,7 @@ import networkx as nx
 from attrs import define, field, frozen
 
 from .formats import fault
+from .xml_elements import Element
 
 Kind: TypeAlias = Literal["node", "edge", "graph"]
 Direction: TypeAlias = Literal["directed", "undirected", "mutual"]
@@ -118,6 +119,8 @@ class XmlGraph:
     default: Direction = "undirected"
     _ids: dict[str, str] = field(factory=dict)
     """Maps each node id to itself, so that edges share one string per id."""
+    _names: set[tuple[str, str]] = field(factory=set)
+    """The domain and name of each declared attribute."""
     _used: dict[str, set[str]] = field(factory=lambda: {"node": set(), "edge": set(), "graph": set()})
     _extras: dict[tuple[str, Kind, str], list[tuple[dict[str, Any], Any]]] = field(factory=dict)
     _notes: dict[str, tuple[int, int]] = field(factory=dict)
@@ -133,6 +136,19 @@ class XmlGraph:
             text = "further elements or XML attributes are not read"
         count, first = self._notes.get(text, (0, line))
         self._notes[text] = (count + 1, first)
+
+    def note_unread(self, element: Element, known: tuple[str, ...]) -> None:
+        """Report the XML attributes of an element that are not ``known``."""
+        for name in element.attributes:
+            if name not in known and not name.startswith(("xmlns", "xml:", "xsi:")):
+                self.note(f'the XML attribute "{cut(name)}" of <{cut(element.tag)}> is not read', element.line)
+
+    def declare(self, declared: Declared, what: str, line: int) -> None:
+        """Report a declaration if another one has the same name. ``what`` are these declarations in plural."""
+        domains = ("node", "edge", "graph", "all") if declared.domain == "all" else (declared.domain, "all")
+        if any((domain, declared.name) in self._names for domain in domains):
+            self.note(f'several {what} are named "{cut(declared.name)}" and are read as one attribute', line)
+        self._names.add((declared.domain, declared.name))
 
     # -- items ------------------------------------------------------------------------------------------------------
 
@@ -161,7 +177,7 @@ class XmlGraph:
         self.edges.append((source, target, item.data, item.line, id, direction))
         return item
 
-    def set(self, item: Item, declared: Declared, value: Any) -> None:
+    def set_value(self, item: Item, declared: Declared, value: Any) -> None:
         """Set a declared attribute of ``item``."""
         if value is ABSENT:
             return
@@ -195,11 +211,11 @@ class XmlGraph:
             ]
         except ValueError:
             pass
-        fits = "double" if type.base == "integer" and not type.several and _is_float(bare) else "string"
+        fits = self.retype.format("double" if type.base == "integer" and _is_float(bare) else "string")
         shown = owner if isinstance(owner, str) else owner.shown
         self.fail(
             f'{shown}: "{cut(bare)}" is not of type {cut(type.written)}, which the {self.declares} "{cut(declared.name)}" declares',
-            f"correct the value, or write {self.retype.format(fits)}",
+            f"correct the value, or {'declare a list of strings' if type.several else f'write {fits}'}",
             line,
         )
 
@@ -279,21 +295,40 @@ class XmlGraph:
                 self.warn(f"{many} read as two directed edges each{why} (the first in line {lines[0]})")
 
     def _add_parallel(self, graph: Any, edges: "Iterator[Edge] | list[Edge]") -> None:
-        """Add the edges with their keys. An edge without a key gets the number that NetworkX would assign."""
+        """Add the edges with their keys. An edge without an id gets its attribute ``key`` or a number, if these are not an edge's id."""
+        keyed: list[tuple[str, str, Any, dict[str, Any]]] = []
+        taken: set[tuple[str, str, Any]] = set()
         for source, target, data, line, id, _ in edges:
             named = data.pop("networkx_key", None)  # an attribute that NetworkX writes into GEXF
             if named is not None and id:
                 data.setdefault("id", id)
-            key: Any = (id or data.get("key")) if named is None else str(named)
-            if isinstance(key, str) and _INTEGER.fullmatch(key) and str(int(key)) == key:
-                key = int(key)
-            if key is not None and graph.has_edge(source, target, key):
-                self.fail(
-                    f'two edges from "{cut(source)}" to "{cut(target)}" have the id "{cut(str(key))}"',
-                    "give parallel edges different ids, or omit the ids",
-                    line,
-                )
-            graph.add_edges_from([(source, target, key, data)])
+            key: Any = id if named is None else str(named)
+            if key is not None:
+                if _INTEGER.fullmatch(key) and str(int(key)) == key:
+                    key = int(key)
+                ends = (source, target) if graph.is_directed() or source <= target else (target, source)
+                if (*ends, key) in taken:
+                    self.fail(
+                        f'two edges from "{cut(source)}" to "{cut(target)}" have the id "{cut(str(key))}"',
+                        "give parallel edges different ids, or omit the ids",
+                        line,
+                    )
+                taken.add((*ends, key))
+            keyed.append((source, target, key, data))
+        graph.add_edges_from(self._keyed(graph, keyed, taken))
+
+    def _keyed(
+        self, graph: Any, edges: list[tuple[str, str, Any, dict[str, Any]]], taken: set[tuple[str, str, Any]]
+    ) -> Iterator[tuple[str, str, Any, dict[str, Any]]]:
+        """Yield the edges, which the caller adds to ``graph`` one by one, with a key each."""
+        for source, target, key, data in edges:
+            if key is None:
+                own = data.get("key")
+                key = own if isinstance(own, str | int) else graph.number_of_edges(source, target)
+                ends = (source, target) if graph.is_directed() or source <= target else (target, source)
+                while (*ends, key) in taken or graph.has_edge(source, target, key):
+                    key = key + 1 if isinstance(key, int) else graph.number_of_edges(source, target)
+            yield source, target, key, data
 
     def _add_defaults(self, declared: "list[Declared]") -> None:
         for key in declared:

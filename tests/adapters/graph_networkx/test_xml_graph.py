@@ -170,6 +170,22 @@ def test_of_a_value_with_markup_the_text_is_read() -> None:
     )
     assert graph.nodes["a"] == {"label": "very old tree", "age": 90}
     assert [told.partition(" in values")[0] for told in warnings] == ["markup", "markup"]
+    graph, _ = graphml('<node id="a"><data key="label"><p>First <b>line</b></p><p>second<br/>third</p></data></node>')
+    assert graph.nodes["a"] == {"label": "First line\nsecond\nthird"}
+
+
+def test_numbers_of_parallel_edges_leave_the_ids_of_other_edges_free() -> None:
+    edges = '<edge source="b" target="a"/><edge source="a" target="b" id="0"/><edge source="a" target="b" id="x"/>'
+    graph, _ = graphml(f'<node id="a"/><node id="b"/>{edges}', default="undirected")
+    assert sorted(map(str, (key for *_, key in graph.edges(keys=True)))) == ["0", "1", "x"]
+
+
+def test_declarations_of_one_name_are_one_attribute_which_is_reported() -> None:
+    keys = '<key id="1" for="node" attr.name="n"/><key id="2" for="node" attr.name="n"/><key id="3" for="edge" attr.name="n"/>'
+    _, warnings = graphml('<node id="a"/>', keys)
+    assert warnings == ['several keys are named "n" and are read as one attribute (line 2)']
+    attributes = '<attribute id="1" title="n" type="string"/><attribute id="2" title="n" type="integer"/>'
+    assert len(gexf("", attributes)[1]) == 1
 
 
 # -- types --------------------------------------------------------------------------------------------------------------
@@ -283,7 +299,7 @@ def test_values_outside_of_the_options_are_reported() -> None:
         ("<nodes><node/></nodes>", "a <node> has no id", "", 3),
         ('<edges><edge source="a"/></edges>', "an <edge> has no target", "", 3),
         ('<edges>\n<edge source="a" target="b" weight="much"/></edges>', 'the weight "much" is not a number', "write a number", 4),
-        ('<edges><edge source="a" target="b" type="both"/></edges>', 'type is "both"', "write directed", 3),
+        ('<edges><edge source="a" target="b" type="both"/></edges>', 'the edge from "a" to "b": type is "both"', "write directed", 3),
         ('<edges><edge id="5" source="a" target="b"/>\n<edge id="5" source="a" target="b"/></edges>',
          'two edges from "a" to "b" have the id "5"', "give parallel edges different ids", 4),
         ('<attributes class="x"/>', '<attributes> has the class "x"', 'class="node"', 3),
@@ -327,6 +343,17 @@ def test_what_is_not_read_is_reported_once_with_its_count() -> None:
         "<locator> is not read (line 6)",
         "text outside of <data> is not read (line 6)",
     ]
+
+
+def test_other_xml_attributes_of_values_are_reported() -> None:
+    _, warnings = graphml('<node id="a"><data key="age" unit="year">4</data></node>')
+    assert warnings == ['the XML attribute "unit" of <data> is not read (line 6)']
+    value = '<attvalue for="0" value="4" unit="year"/>'
+    _, warnings = gexf(
+        f'<nodes><node id="a"><attvalues>{value}</attvalues></node></nodes>',
+        '<attribute id="0" title="age" type="long"/>',
+    )
+    assert warnings == ['the XML attribute "unit" of <attvalue> is not read (line 3)']
 
 
 def test_attributes_of_the_graph_itself() -> None:
