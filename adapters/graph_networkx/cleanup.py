@@ -224,9 +224,10 @@ def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog)
         new.append(number)
     if kept:
         texts = len(values) - values.count(None)
+        remedy = "" if any("," in text for text in kept) else "; the function number() converts them"
         log.kept.append(
             f"{where}: numbers written as text stay text, because {len(kept):,} of {texts:,} would not come back as written"
-            f" ({_loss(kept[0])})"
+            f" ({_loss(kept[0])}){remedy}"
         )
         return values
     for before, after in zip(values, new, strict=True):

@@ -169,13 +169,20 @@ class _Header:
                 "give the table of the edges; nodes are read from their edges",
             )
         shown = ", ".join(column[:30] for column in self.columns[:8]) + (", ..." if len(self.columns) > 8 else "")
-        return fault(
-            self.name,
-            1,
-            f"the first line does not name the columns source and target; it has: {shown}",
-            "if it names the columns, rename those of the two ends to source and target; if it is an edge, put a line before it that"
-            f" names all columns, such as {delimiter.join(['source', 'target', *('weight', 'note')[: len(self.columns) - 2]])!r}",
-        )
+        many = len(self.columns)
+        if many == 1:
+            hint = "separate the columns by commas, semicolons, tabs or |"
+        else:
+            example = (
+                f", {'source' + delimiter + 'target'!r}"
+                if many == 2
+                else f" {many} columns, among them source and target"
+            )
+            hint = (
+                "if it names the columns, rename those of the two ends to source and target; if it is an edge, put a line before it"
+                f" with the names of its{' two columns' if many == 2 else ''}{example}"
+            )
+        return fault(self.name, 1, f"the first line does not name the columns source and target; it has: {shown}", hint)
 
 
 @frozen
@@ -201,7 +208,7 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
 
 def _hint(reason: str, hint: str = "") -> str:
     if "UTF-8" in reason:
-        return "save the file as UTF-8"
+        return "save the file as UTF-8 (in Excel: CSV UTF-8)"
     return "quote a value that contains the delimiter, and close every quote" if "cell" in reason else hint
 
 
@@ -240,14 +247,10 @@ def _edges(table: CsvTable, header: _Header) -> Iterator[_Edge]:
 
 def _graph(edges: Sequence[_Edge], header: _Header, table: CsvTable) -> "nx.Graph[Any]":
     try:
-        stated = directions_of([edge.attributes for edge in edges], [each.name for each in header.attributes])
+        names = [each.name for each in header.attributes]
+        stated = directions_of([edge.attributes for edge in edges], header.warn, names)
     except UnknownDirection as error:
-        raise fault(
-            header.name,
-            table.line_of(error.at),
-            f"the direction {str(error.value)[:60]!r} is unclear: other edges are undirected",
-            "write Directed or Undirected in each row, or rename the column if it has other types",
-        ) from None
+        raise fault(header.name, table.line_of(error.at), str(error), error.hint) from None
     directions = Directions.of(stated, header.warn, declared=None, default=True)
     graph: Any = nx.MultiDiGraph() if directions.directed else nx.MultiGraph()
     parallel = False

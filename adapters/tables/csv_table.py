@@ -181,7 +181,11 @@ class CsvTable(BaseTable):
             cells = f"{len(row):,} {'cell' if len(row) == 1 else 'cells'}"
             return RowFault(line, f"{cells}, but the header has {len(self.columns):,}", tuple(row))
         bad = next(place for place, cell in enumerate(row) if faulty_bytes(cell))
-        return RowFault(line, f"{self.columns[bad].name!r:.60} is not {_called(self.encoding)} text", tuple(row))
+        return RowFault(
+            line,
+            f"the cell in the column {self.columns[bad].name!r:.60} is not {_called(self.encoding)} text",
+            tuple(row),
+        )
 
 
 def _called(encoding: str) -> str:
