@@ -1,6 +1,6 @@
 """Normalisation of a loaded graph: undoes conventions of other tools, converts values that JSON can't hold, logs the changes.
 
-A column (the values of an attribute in all nodes, or in all edges) is converted as a whole, so that its values have one type.
+A column (the values of an attribute in all nodes, or in all edges) is converted as a whole, so that its values stay comparable.
 Ids are never merged. If two ids would become equal, the ids keep their quotes, or one of the ids gets a number, and a warning
 is given.
 """

@@ -9,6 +9,7 @@ column at a time, and undoes other text conventions in the same way.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,15 @@ class _Header:
         if not is_neo4j:
             roles = {}
             found = self.pair()
+        if any(found) and not all(found):
+            known = self.columns[next(iter(found[0] or found[1]))]
+            other = (":END_ID" if found[0] else ":START_ID") if is_neo4j else ("target" if found[0] else "source")
+            raise fault(
+                self.name,
+                1,
+                f"the first line names one end of the edges, {known[:60]!r}, but not the other; it has: {self.shown()}",
+                f"rename the column of the other end to {other}",
+            )
         if not all(found):
             raise self.missing(delimiter)
         if any(len(each) > 1 for each in found):
@@ -158,6 +168,10 @@ class _Header:
             return _Attribute(at, column)
         return _Attribute(at, match["name"], match["type"], match["list"] is not None)
 
+    def shown(self) -> str:
+        """Return the names of the first columns."""
+        return ", ".join(column[:30] for column in self.columns[:8]) + (", ..." if len(self.columns) > 8 else "")
+
     def missing(self, delimiter: str) -> AdapterError:
         """Return the error for a table without columns of ends. Following its hint never makes a header an edge."""
         plain = {column.casefold() for column in self.columns}
@@ -168,7 +182,6 @@ class _Header:
                 "the table has nodes, not edges",
                 "give the table of the edges; nodes are read from their edges",
             )
-        shown = ", ".join(column[:30] for column in self.columns[:8]) + (", ..." if len(self.columns) > 8 else "")
         many = len(self.columns)
         if many == 1:
             hint = "separate the columns by commas, semicolons, tabs or |"
@@ -182,7 +195,9 @@ class _Header:
                 "if it names the columns, rename those of the two ends to source and target; if it is an edge, put a line before it"
                 f" with the names of its{' two columns' if many == 2 else ''}{example}"
             )
-        return fault(self.name, 1, f"the first line does not name the columns source and target; it has: {shown}", hint)
+        return fault(
+            self.name, 1, f"the first line does not name the columns source and target; it has: {self.shown()}", hint
+        )
 
 
 @frozen
@@ -199,7 +214,10 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
         table = CsvTable(Path(name), suffix=f".{kind}", content=data)
         header = _Header([column.name for column in table.columns], name, warn)
         header.read(table.dialect.delimiter)
-        return _graph(list(_edges(table, header)), header, table)
+        edges = list(_edges(table, header))
+        for column in sorted(table.unnamed.intersection(chain.from_iterable(edge.attributes for edge in edges))):
+            warn(f"a column has no name; its values are the attribute {column!r}")
+        return _graph(edges, header, table)
     except LineError as error:
         raise fault(name, error.line, error.reason, _hint(error.reason, error.hint)) from None
     except TableError as error:

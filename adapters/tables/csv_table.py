@@ -61,7 +61,10 @@ class CsvTable(BaseTable):
                     raise TableError(
                         f"{self.name} is separated by {DELIMITERS[other]}, not by tabs", "rename the file to .csv"
                     )
-        self.columns = checked_columns(map(Column, column_names(header)), self.name)
+        names = list(column_names(header))
+        self.unnamed = frozenset(name for name, written in zip(names, header, strict=True) if name not in written)
+        """The names of the columns that have none in the header."""
+        self.columns = checked_columns(map(Column, names), self.name)
 
     def _stream(self) -> TextStream:
         return TextStream(self.path, self.encoding, self.content)

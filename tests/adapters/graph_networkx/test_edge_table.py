@@ -31,6 +31,11 @@ def edges(tmp_path: Path, text: str | bytes, name: str = "x.csv") -> list[tuple[
         ('source,target\na,b\n"c,d\ne,f\n', "x.csv:3: a quote that is opened in this row is not closed"),
         ('source,target\na,"b"c\n', "x.csv:2: a closing quote is followed by other text"),
         (b"source,target\n\xff,b\n", "x.csv:2: the cell in the column 'source' is not UTF-8 text"),
+        (
+            "source,to\na,b\n",
+            "x.csv:1: the first line names one end of the edges, 'source', but not the other; it has: source, to",
+        ),
+        (":END_ID,:TYPE\n1,2\n", "x.csv:1: the first line names one end of the edges, ':END_ID', but not the other"),
         ("Id,Label\n1,Ann\n", "x.csv:1: the table has nodes, not edges"),
         (":ID(Person),name\n1,Ann\n", "x.csv:1: the table has nodes, not edges"),
     ],
@@ -201,7 +206,6 @@ def test_a_colon_in_other_headers_is_part_of_the_name(tmp_path: Path) -> None:
 
 
 def test_a_column_without_a_name_gets_one(tmp_path: Path) -> None:
-    assert edges(tmp_path, ",source,target,\n0,a,b,\n1,b,c,\n") == [
-        ("a", "b", {"column_1": 0}),
-        ("b", "c", {"column_1": 1}),
-    ]
+    graph, report = table(tmp_path, ",source,target,\n0,a,b,\n1,b,c,\n")
+    assert list(graph.edges(data=True)) == [("a", "b", {"column_1": 0}), ("b", "c", {"column_1": 1})]
+    assert report.warnings == ("a column has no name; its values are the attribute 'column_1'",)
