@@ -1,6 +1,6 @@
 """Normalisation of a loaded graph: undoes conventions of other tools, converts values that JSON can't hold, logs the changes.
 
-A column (the values of an attribute in all nodes, or in all edges) is converted as a whole, so that its values have one type.
+A column (the values of an attribute in all nodes, or in all edges) is converted as a whole, so that its values stay comparable.
 Ids are never merged. If two ids would become equal, the ids keep their quotes, or one of the ids gets a number, and a warning
 is given.
 """
@@ -224,9 +224,10 @@ def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog)
         new.append(number)
     if kept:
         texts = len(values) - values.count(None)
+        remedy = "" if any("," in text for text in kept) else "; the function number() converts them"
         log.kept.append(
             f"{where}: numbers written as text stay text, because {len(kept):,} of {texts:,} would not come back as written"
-            f" ({_loss(kept[0])})"
+            f" ({_loss(kept[0])}){remedy}"
         )
         return values
     for before, after in zip(values, new, strict=True):

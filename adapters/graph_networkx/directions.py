@@ -59,22 +59,21 @@ class Directions:
 
 
 class UnknownDirection(ValueError):
-    """Raised if the direction of an edge is unclear: the ``value`` of the edge at the position ``at``.
+    """Raised if the direction of the edge at the position ``at`` is unclear. ``hint`` suggests a fix."""
 
-    Other edges are undirected and this value is not a direction, or two attributes of the edge state different directions.
-    """
+    hint = "write Directed or Undirected for each edge; if the values are types of your own, rename the column"
 
-    def __init__(self, at: int, value: Any) -> None:
-        super().__init__(at, value)
-        self.at, self.value = at, value
+    def __init__(self, at: int, value: Any, reason: str) -> None:
+        super().__init__(f"the direction {value!r:.60} is unclear: {reason}")
+        self.at = at
 
 
-def stated_directions(name: str, values: Sequence[Any]) -> list[bool | None] | None:
+def stated_directions(name: str, values: Sequence[Any], warn: Callable[[str], None]) -> list[bool | None] | None:
     """Return the direction that each of ``values`` states (None: no value), or None if the attribute ``name`` is not about directions.
 
     It is about directions if it is called ``type`` or ``directed``, in any letter case, and every value states one. A column with
-    other values, such as ACTED_IN beside DIRECTED, has types of the user's own. Raises ``UnknownDirection`` if one of its values is
-    "undirected" nevertheless.
+    other values, such as ACTED_IN beside DIRECTED, has types of the user's own, which is reported, and so has a column of counts.
+    Raises ``UnknownDirection`` if one of the other edges is undirected.
     """
     words = _KNOWN.get(name.casefold())
     if words is None:
@@ -82,23 +81,31 @@ def stated_directions(name: str, values: Sequence[Any]) -> list[bool | None] | N
     written = [None if value is None else str(value).strip().casefold() or None for value in values]
     stated = [None if word is None else words.get(word) for word in written]
     unknown = next((at for at, word in enumerate(written) if word is not None and word not in words), None)
+    if any(word is not None and word not in words and word.isdigit() for word in written):
+        return None
     if unknown is not None and False in stated:
-        raise UnknownDirection(unknown, values[unknown])
+        raise UnknownDirection(unknown, values[unknown], "other edges are undirected")
+    if unknown is not None and True in stated and words is _WORDS:
+        warn(
+            f"{name} is an attribute and states no directions, because it has other values, such as {values[unknown]!r:.60}"
+        )
     return None if unknown is not None or stated.count(None) == len(stated) else stated
 
 
-def directions_of(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = None) -> list[bool | None]:
+def directions_of(
+    rows: Sequence[Mapping[str, Any]], warn: Callable[[str], None], columns: Iterable[str] | None = None
+) -> list[bool | None]:
     """Return the direction that each of the attribute mappings ``rows`` states (None: none).
 
-    ``columns`` are the names of all attributes, if they are known. Raises ``UnknownDirection``, also if two attributes of an edge
-    state different directions.
+    An attribute ``type`` with directions among other values is reported, because it is not followed. ``columns`` are the names of all
+    attributes, if they are known. Raises ``UnknownDirection``, also if two attributes of an edge state different directions.
     """
     columns = chain.from_iterable(rows) if columns is None else columns
     found: list[bool | None] = [None] * len(rows)
     for name in dict.fromkeys(name for name in columns if isinstance(name, str) and name.casefold() in _KNOWN):
         values = [row.get(name) for row in rows]
-        for at, each in enumerate(stated_directions(name, values) or ()):
+        for at, each in enumerate(stated_directions(name, values, warn) or ()):
             if each is not None and found[at] not in (None, each):
-                raise UnknownDirection(at, values[at])
+                raise UnknownDirection(at, values[at], "another value of this edge contradicts it")
             found[at] = found[at] if each is None else each
     return found

@@ -9,6 +9,7 @@ column at a time, and undoes other text conventions in the same way.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,15 @@ class _Header:
         if not is_neo4j:
             roles = {}
             found = self.pair()
+        if any(found) and not all(found):
+            known = self.columns[next(iter(found[0] or found[1]))]
+            other = (":END_ID" if found[0] else ":START_ID") if is_neo4j else ("target" if found[0] else "source")
+            raise fault(
+                self.name,
+                1,
+                f"the first line names one end of the edges, {known[:60]!r}, but not the other; it has: {self.shown()}",
+                f"rename the column of the other end to {other}",
+            )
         if not all(found):
             raise self.missing(delimiter)
         if any(len(each) > 1 for each in found):
@@ -158,6 +168,10 @@ class _Header:
             return _Attribute(at, column)
         return _Attribute(at, match["name"], match["type"], match["list"] is not None)
 
+    def shown(self) -> str:
+        """Return the names of the first columns."""
+        return ", ".join(column[:30] for column in self.columns[:8]) + (", ..." if len(self.columns) > 8 else "")
+
     def missing(self, delimiter: str) -> AdapterError:
         """Return the error for a table without columns of ends. Following its hint never makes a header an edge."""
         plain = {column.casefold() for column in self.columns}
@@ -168,13 +182,21 @@ class _Header:
                 "the table has nodes, not edges",
                 "give the table of the edges; nodes are read from their edges",
             )
-        shown = ", ".join(column[:30] for column in self.columns[:8]) + (", ..." if len(self.columns) > 8 else "")
+        many = len(self.columns)
+        if many == 1:
+            hint = "separate the columns by commas, semicolons, tabs or |"
+        else:
+            example = (
+                f", {'source' + delimiter + 'target'!r}"
+                if many == 2
+                else f" {many} columns, among them source and target"
+            )
+            hint = (
+                "if it names the columns, rename those of the two ends to source and target; if it is an edge, put a line before it"
+                f" with the names of its{' two columns' if many == 2 else ''}{example}"
+            )
         return fault(
-            self.name,
-            1,
-            f"the first line does not name the columns source and target; it has: {shown}",
-            "if it names the columns, rename those of the two ends to source and target; if it is an edge, put a line before it that"
-            f" names all columns, such as {delimiter.join(['source', 'target', *('weight', 'note')[: len(self.columns) - 2]])!r}",
+            self.name, 1, f"the first line does not name the columns source and target; it has: {self.shown()}", hint
         )
 
 
@@ -192,7 +214,10 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
         table = CsvTable(Path(name), suffix=f".{kind}", content=data)
         header = _Header([column.name for column in table.columns], name, warn)
         header.read(table.dialect.delimiter)
-        return _graph(list(_edges(table, header)), header, table)
+        edges = list(_edges(table, header))
+        for column in sorted(table.unnamed.intersection(chain.from_iterable(edge.attributes for edge in edges))):
+            warn(f"a column has no name; its values are the attribute {column!r}")
+        return _graph(edges, header, table)
     except LineError as error:
         raise fault(name, error.line, error.reason, _hint(error.reason, error.hint)) from None
     except TableError as error:
@@ -201,7 +226,7 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
 
 def _hint(reason: str, hint: str = "") -> str:
     if "UTF-8" in reason:
-        return "save the file as UTF-8"
+        return "save the file as UTF-8 (in Excel: CSV UTF-8)"
     return "quote a value that contains the delimiter, and close every quote" if "cell" in reason else hint
 
 
@@ -240,14 +265,10 @@ def _edges(table: CsvTable, header: _Header) -> Iterator[_Edge]:
 
 def _graph(edges: Sequence[_Edge], header: _Header, table: CsvTable) -> "nx.Graph[Any]":
     try:
-        stated = directions_of([edge.attributes for edge in edges], [each.name for each in header.attributes])
+        names = [each.name for each in header.attributes]
+        stated = directions_of([edge.attributes for edge in edges], header.warn, names)
     except UnknownDirection as error:
-        raise fault(
-            header.name,
-            table.line_of(error.at),
-            f"the direction {str(error.value)[:60]!r} is unclear: other edges are undirected",
-            "write Directed or Undirected in each row, or rename the column if it has other types",
-        ) from None
+        raise fault(header.name, table.line_of(error.at), str(error), error.hint) from None
     directions = Directions.of(stated, header.warn, declared=None, default=True)
     graph: Any = nx.MultiDiGraph() if directions.directed else nx.MultiGraph()
     parallel = False

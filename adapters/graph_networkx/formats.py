@@ -52,10 +52,9 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
             fail(f'"{flag}" is not true or false', f'write "{flag}": true or false')
     ids: dict[Any, int] = {}
     try:
-        stated = directions_of(edges)
+        stated = directions_of(edges, warn)
     except UnknownDirection as error:
-        hint = "write Directed or Undirected in each edge, or rename the attribute if it has other values"
-        fail(f"edges[{error.at}]: the direction {error.value!r:.60} is unclear: other edges are undirected", hint)
+        fail(f"edges[{error.at}]: {error}", error.hint)
     directions = Directions.of(stated, warn, declared=flags["directed"], default=False)
     graph: Any = nx.MultiDiGraph() if directions.directed else nx.MultiGraph()
     if isinstance(about := document.get("graph"), dict):

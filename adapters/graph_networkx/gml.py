@@ -65,7 +65,7 @@ def read_gml(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[A
         try:
             graph = _Reader(text, name, told.append, is_escaped=True).graph()
         except AdapterError:
-            graph = None
+            graph = None  # the first error is the one to report
         if graph is None:
             raise
     for message in (
@@ -219,18 +219,18 @@ class _Reader:
         if len(graphs) > 1:
             self.fail("the file has several graphs", graphs[1].at, "write each graph into its own file")
         top = graphs[0]
-        for key in top.pairs:
-            if key not in ("node", "edge", "directed") and key.casefold() in ("node", "edge", "directed"):
-                self.fail(f"the key {key} is unknown", top.at, f"write {key.casefold()}: letter case matters in GML")
+        for name in top.pairs:
+            if name not in ("node", "edge", "directed") and name.casefold() in ("node", "edge", "directed"):
+                self.fail(f"the key {name} is unknown", top.at, f"write {name.casefold()}: letter case matters in GML")
         directed, multi = self.flag(top, "directed"), self.flag(top, "multigraph")
         nodes = self.nodes(top)
         edges = self.inside(top, "edge")
         without = ("source", "target", "key") if multi else ("source", "target")
         attributes = [self.attributes(edge, *without) for edge in edges]
         try:
-            stated = directions_of(attributes)
+            stated = directions_of(attributes, self.warn)
         except UnknownDirection as error:
-            self.fail(f"the direction {error.value!r:.60} is unclear: other edges are undirected", edges[error.at].at)
+            self.fail(str(error), edges[error.at].at, error.hint)
         directions = Directions.of(stated, self.warn, declared=directed, default=False)
         graph: Any = nx.MultiDiGraph() if directions.directed else nx.MultiGraph()
         graph.graph.update(self.attributes(top, "node", "edge", "directed", "multigraph"))
@@ -241,8 +241,8 @@ class _Reader:
             for end in ("source", "target"):
                 at = self.one(edge, end, "an edge")
                 if at not in nodes:
-                    is_other = (str(at) if type(at) is int else int(at) if str(at).isdecimal() else at) in nodes
-                    hint = "an id in double quotes is text, and differs from the number" if is_other else ""
+                    is_quoted = str(at) in map(str, nodes)
+                    hint = "an id in double quotes is text, and differs from the number" if is_quoted else ""
                     self.fail(f"an edge has the {end} {_shown_id(at)}, which is not a node's id", edge.at, hint)
                 ends.append(nodes[at][0])
             key = self.one(edge, "key", "an edge") if multi and "key" in edge.pairs else None
@@ -256,7 +256,7 @@ class _Reader:
         if parallel and multi is False:
             self.warn("multigraph is 0, but some edges are parallel; the graph is read as a multigraph")
         if parallel or multi:
-            return graph  # type: ignore[no-any-return]
+            return graph
         return nx.DiGraph(graph) if directions.directed else nx.Graph(graph)
 
     def flag(self, top: _Block, key: str) -> bool | None:

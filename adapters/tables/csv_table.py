@@ -61,7 +61,10 @@ class CsvTable(BaseTable):
                     raise TableError(
                         f"{self.name} is separated by {DELIMITERS[other]}, not by tabs", "rename the file to .csv"
                     )
-        self.columns = checked_columns(map(Column, column_names(header)), self.name)
+        names = list(column_names(header))
+        self.unnamed = frozenset(name for name, written in zip(names, header, strict=True) if name not in written)
+        """The names of the columns that have none in the header."""
+        self.columns = checked_columns(map(Column, names), self.name)
 
     def _stream(self) -> TextStream:
         return TextStream(self.path, self.encoding, self.content)
@@ -181,7 +184,11 @@ class CsvTable(BaseTable):
             cells = f"{len(row):,} {'cell' if len(row) == 1 else 'cells'}"
             return RowFault(line, f"{cells}, but the header has {len(self.columns):,}", tuple(row))
         bad = next(place for place, cell in enumerate(row) if faulty_bytes(cell))
-        return RowFault(line, f"{self.columns[bad].name!r:.60} is not {_called(self.encoding)} text", tuple(row))
+        return RowFault(
+            line,
+            f"the cell in the column {self.columns[bad].name!r:.60} is not {_called(self.encoding)} text",
+            tuple(row),
+        )
 
 
 def _called(encoding: str) -> str:

@@ -130,13 +130,23 @@ class TableRows:
                         fault = f"row {index + 1:,}: it can't be written as JSON: {error}"
                     else:
                         keys = tuple(cells[place] for place in places)
-                        values = {} if keys_only else self._values(cells)
-                        yield TableRow(index, _name(keys, index), keys, values)
+                        values, fault = ({}, "") if keys_only else self._values(cells, index)
+                        yield TableRow(index, _name(keys, index), keys, values, fault)
                         continue
                 yield TableRow(index, str(index + 1), (None,) * len(self._key_places), fault=fault)
 
-    def _values(self, cells: Sequence[Any]) -> dict[str, Any]:
-        return {name: typed(cells[place], kind) if kind else cells[place] for name, place, kind in self._roles}
+    def _values(self, cells: Sequence[Any], index: int) -> tuple[dict[str, Any], str]:
+        """Return the values of a row, and the reason why one of its texts can't be converted to its type ("": all can)."""
+        values = {name: typed(cells[place], kind) if kind else cells[place] for name, place, kind in self._roles}
+        for name, place, kind in self._roles:
+            if (
+                kind not in ("", "text")
+                and type(cells[place]) is str
+                and (type(values[name]) is str or (kind == "list" and not isinstance(values[name], list | None)))
+            ):
+                column = self.table.columns[place].name
+                return {}, f"row {index + 1:,}: {cells[place]!r:.60} in the column {column!r:.60} is not of type {kind}"
+        return values, ""
 
 
 def _name(keys: tuple[Any, ...], index: int) -> str:

@@ -53,6 +53,8 @@ class TableContexts:
     _nulls: int = field(default=0, init=False)
     _faults: list[RowFault] = field(factory=list, init=False)
     _faulty: int = field(default=0, init=False)
+    _names: dict[str, int] | None = field(default=None, init=False, repr=False)
+    """The number of groups with each name, if values of several types can have the same name."""
 
     def __attrs_post_init__(self) -> None:
         if not (self.group or self.text or self.columns) and is_nested(self.table):
@@ -101,6 +103,7 @@ class TableContexts:
             yield from self._nested()
             return
         self.warnings += self.layout.notes
+        self._names = None if all(column.type in _PLAIN for column in self.layout.group_columns) else {}
         yield from self._grouped(self.layout) if self.layout.group else self._single(self.layout)
 
     def as_json(self) -> dict[str, Any]:
@@ -276,7 +279,7 @@ class TableContexts:
             else:
                 keys = list(map(pick, batch.rows))
             if not plain:
-                keys = [key if key == _UNREADABLE else json_row(key if several else [key]) for key in keys]
+                keys = [key if key == _UNREADABLE else _mixed_key(key if several else [key]) for key in keys]
             if several or not plain or has_nan or batch.faults:
                 nulls = [at for at, key in enumerate(keys) if _is_null(key, several)]
             else:
@@ -387,6 +390,8 @@ class TableContexts:
                     else block.faults[start].get("group") or [""]
                 )
                 name = " / ".join(map(text_of, values))
+            if self._names is not None:
+                self._names[name] = self._names.get(name, 0) + 1
             context: dict[str, Any] = {"name": name}
             if good:
                 first, last = good[0], good[-1]
@@ -432,6 +437,9 @@ class TableContexts:
             subject = "1 row can't be read, and its review fails" if self._faulty == 1 else None
             subject = subject or f"{self._faulty:,} rows can't be read, and their reviews fail"
             self.warnings.append(f"{self.table.name}: {subject}: {told}")
+        alike = [name for name, groups in (self._names or {}).items() if groups > 1]
+        for name in alike[:_TOLD_FAULTS]:
+            self.warnings.append(f"several groups have the name {name!r:.60}: their values differ only in type")
         if self._nulls:
             names = ", ".join(column.name for column in layout.group_columns)
             verb = "is" if self._nulls == 1 else "are"
@@ -445,6 +453,11 @@ class TableContexts:
 
 
 _PLAIN = ("text", "int", "float", "bool", "date", "datetime", "decimal")
+
+
+def _mixed_key(values: Sequence[Any]) -> bytes:
+    """Return the key of a group whose columns have values of several types: equal numbers have one key, 1 and "1" have two."""
+    return json_row([int(each) if isinstance(each, float) and each.is_integer() else each for each in values])
 
 
 def _is_null(key: Any, several: bool) -> bool:

@@ -30,7 +30,12 @@ def edges(tmp_path: Path, text: str | bytes, name: str = "x.csv") -> list[tuple[
         ("source,target,key\na,b,1\na,b,1\n", "x.csv:3: an earlier line has the same source, target and key"),
         ('source,target\na,b\n"c,d\ne,f\n', "x.csv:3: a quote that is opened in this row is not closed"),
         ('source,target\na,"b"c\n', "x.csv:2: a closing quote is followed by other text"),
-        (b"source,target\n\xff,b\n", "x.csv:2: 'source' is not UTF-8 text"),
+        (b"source,target\n\xff,b\n", "x.csv:2: the cell in the column 'source' is not UTF-8 text"),
+        (
+            "source,to\na,b\n",
+            "x.csv:1: the first line names one end of the edges, 'source', but not the other; it has: source, to",
+        ),
+        (":END_ID,:TYPE\n1,2\n", "x.csv:1: the first line names one end of the edges, ':END_ID', but not the other"),
         ("Id,Label\n1,Ann\n", "x.csv:1: the table has nodes, not edges"),
         (":ID(Person),name\n1,Ann\n", "x.csv:1: the table has nodes, not edges"),
     ],
@@ -41,13 +46,19 @@ def test_faults_of_edge_tables(tmp_path: Path, text: str | bytes, told: str) -> 
     assert told in error.value.message
 
 
-def test_the_help_for_a_header_never_makes_it_an_edge(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("who;whom", "put a line before it with the names of its two columns, 'source;target'"),
+        ("ann,likes,bob", "put a line before it with the names of its 3 columns, among them source and target"),
+        ("ann bob", "separate the columns by commas, semicolons, tabs or |"),
+    ],
+)
+def test_the_help_for_a_header_never_makes_it_an_edge(tmp_path: Path, line: str, told: str) -> None:
     with pytest.raises(AdapterError) as error:
-        table(tmp_path, "who;whom;since\nann;bob;2001\n")
-    assert error.value.hint.startswith(
-        "if it names the columns, rename those of the two ends to source and target; if it is an edge,"
-    )
-    assert "'source;target;weight'" in error.value.hint
+        table(tmp_path, f"{line}\n")
+    first = "if it names the columns, rename those of the two ends to source and target; if it is an edge, "
+    assert error.value.hint == (told if " " in line else first + told)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +154,22 @@ def test_an_unknown_direction_is_refused_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", ["a,b,friend\nb,c,rival\n", "a,b,DIRECTED\nb,c,ACTED_IN\n", "a,b,1\n"])
 def test_types_of_the_users_own_are_attributes(tmp_path: Path, rows: str) -> None:
     graph, report = table(tmp_path, f"source,target,type\n{rows}")
-    assert (graph.is_directed(), report.warnings) == (True, ())
+    assert graph.is_directed()
     assert graph.number_of_edges() == sum(1 for *_, kind in graph.edges(data="type") if kind)
+    told = "type is an attribute and states no directions, because it has other values, such as 'ACTED_IN'"
+    assert report.warnings == ((told,) if "DIRECTED" in rows else ())
+
+
+def test_a_column_of_counts_is_not_about_directions(tmp_path: Path) -> None:
+    assert edges(tmp_path, "source,target,directed\na,b,0\nb,c,2\n") == [
+        ("a", "b", {"directed": 0}),
+        ("b", "c", {"directed": 2}),
+    ]
+
+
+def test_two_columns_that_contradict_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(AdapterError, match="the direction 'true' is unclear: another value of this edge"):
+        table(tmp_path, "source,target,type,directed\na,b,Undirected,true\n")
 
 
 # -- Neo4j --------------------------------------------------------------------------------------------------------------
@@ -181,7 +206,6 @@ def test_a_colon_in_other_headers_is_part_of_the_name(tmp_path: Path) -> None:
 
 
 def test_a_column_without_a_name_gets_one(tmp_path: Path) -> None:
-    assert edges(tmp_path, ",source,target,\n0,a,b,\n1,b,c,\n") == [
-        ("a", "b", {"column_1": 0}),
-        ("b", "c", {"column_1": 1}),
-    ]
+    graph, report = table(tmp_path, ",source,target,\n0,a,b,\n1,b,c,\n")
+    assert list(graph.edges(data=True)) == [("a", "b", {"column_1": 0}), ("b", "c", {"column_1": 1})]
+    assert report.warnings == ("a column has no name; its values are the attribute 'column_1'",)

@@ -56,7 +56,7 @@ def test_faulty_rows_have_their_lines_and_the_others_are_read(tmp_path: Path) ->
     (batch,) = table.batches()
     assert {at: fault.message for at, fault in batch.faults.items()} == {
         400: "line 802: 3 cells, but the header has 2",
-        401: "line 803: 'text' is not UTF-8 text",
+        401: "line 803: the cell in the column 'text' is not UTF-8 text",
         402: "line 804: a closing quote is followed by other text",
     }
     assert batch.faults[400].cells == ("x", "y", "z")
@@ -68,7 +68,8 @@ def test_faulty_rows_have_their_lines_and_the_others_are_read(tmp_path: Path) ->
 def test_more_than_a_hundredth_of_faulty_rows_is_refused(tmp_path: Path) -> None:
     body = b"id,text\n" + b"1,caf\xe9\n2,b\n3,\xff\n"
     with pytest.raises(
-        TooManyFaults, match=r"2 of 3 rows can't be read, more than the allowed 1% \(line 2: 'text' is not UTF-8"
+        TooManyFaults,
+        match=r"2 of 3 rows can't be read, more than the allowed 1% \(line 2: the cell in the column 'text' is not UTF-8",
     ) as caught:
         list(table_of(tmp_path / "a.csv", body).batches())
     assert "--encoding latin-1" in caught.value.hint

@@ -57,6 +57,17 @@ def test_a_failed_row_is_a_result_and_the_others_run() -> None:
     assert run.results[0].name == "a"
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("float", "1,5"), ("int", "1.5"), ("int", "many"), ("bool", "yes"), ("list", "a;b"), ("list", "5")],
+)
+def test_a_text_that_is_not_of_the_type_of_its_column_fails_its_row(kind: str, text: str) -> None:
+    rows = [{"text": text}, {"text": ""}, {"text": None}]
+    run = lwt.run_each_sync("""(a)=LLM('{(input)}["n"]')""", rows, columns={f"n:{kind}": "text"}, llm=model())
+    assert [each.status for each in run.results] == ["failed", "complete", "complete"]
+    assert run.results[0].error == f"row 1: {text!r} in the column 'text' is not of type {kind}"
+
+
 def test_no_call_is_made_after_the_budget_is_used_up() -> None:
     client = model()
     run = lwt.run_each_sync(MOOD, ROWS, llm=client, max_calls=1, max_concurrency=1)

@@ -126,6 +126,30 @@ def test_null_groups_are_one_context_or_left_out(tmp_path: Path) -> None:
         assert dropped.warnings == ["2 rows without a value of g are left out"]
 
 
+def test_equal_numbers_are_one_group_and_a_text_is_another() -> None:
+    contexts = seed.contexts([{"g": each, "text": f"{each!r}"} for each in (1, 1.0, "1", 2.0)], group="g")
+    assert texts(list(contexts)) == [["1", "1.0"], ["'1'"], ["2.0"]]
+    assert contexts.warnings == ["several groups have the name '1': their values differ only in type"]
+    assert len(made([{"g": each, "text": ""} for each in (1, 1.0)], group="g")) == 1
+
+
+def test_groups_of_csv_are_texts_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text('g,text\n1,one\n1.0,two\n"1",three\n 1,four\nNULL,five\n')
+    assert texts(made(tmp_path / "r.csv", group="g")) == [["one", "three"], ["two"], ["four"], ["five"]]
+
+
+def test_rows_have_numbers_without_blank_lines_and_a_missing_text_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text('text,n\n"one\nline",1\n\n,2\nNA,3\n')
+    contexts = made(tmp_path / "r.csv")
+    assert [(each["name"], each["reviews"][0]["text"]) for each in contexts] == [
+        ("1", "one\nline"),
+        ("2", ""),
+        ("3", "NA"),
+    ]
+    reviews = read_context({"reviews": made([{"text": None}, {"text": ""}])[0]["reviews"]}).reviews
+    assert [each.text for each in reviews] == [""]
+
+
 def test_a_faulty_row_is_a_review_that_fails(tmp_path: Path) -> None:
     good = "".join(f"{n % 2},text {n},DE\n" for n in range(300))
     (tmp_path / "r.csv").write_bytes(
@@ -139,12 +163,15 @@ def test_a_faulty_row_is_a_review_that_fails(tmp_path: Path) -> None:
     assert (
         one["reviews"][-1]["text"].reason == "line 302: 4 cells, but the header has 3"
     )  # the comma is taken to be in the text
-    assert zero["reviews"][-1]["text"].reason == "line 303: 'body' is not UTF-8 text"
-    assert (unknown["name"], unknown["reviews"][0]["text"].reason) == ("", "line 304: 'g' is not UTF-8 text")
+    assert zero["reviews"][-1]["text"].reason == "line 303: the cell in the column 'body' is not UTF-8 text"
+    assert (unknown["name"], unknown["reviews"][0]["text"].reason) == (
+        "",
+        "line 304: the cell in the column 'g' is not UTF-8 text",
+    )
     assert (one["country"], len(one["reviews"])) == ("DE", 151)
     assert contexts.warnings[0].endswith(
         "3 rows can't be read, and their reviews fail: line 302: 4 cells, but the header has 3; "
-        "line 303: 'body' is not UTF-8 text; line 304: 'g' is not UTF-8 text"
+        "line 303: the cell in the column 'body' is not UTF-8 text; line 304: the cell in the column 'g' is not UTF-8 text"
     )
     read = read_context(one)
     assert read.reviews[-1].fault == 'its "text" can\'t be used: line 302: 4 cells, but the header has 3'
