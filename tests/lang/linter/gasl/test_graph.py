@@ -33,7 +33,6 @@ def fixed(text):
         'FIND paths FROM (name = "Ada") TO (name = "Cy") VIA weight > 1 AND source.age > 3 WHERE length < 3 AS v',
         'FIND paths WHERE ALL node.entity_type = "PERSON" AND ANY edge.weight > 1 AND source.age > 1 AS v',
         'FIND nodes WHERE name = "Cy" AS v',
-
         "FIND nodes ORDER BY in_degree, out_degree AS u",
         "FIND nodes ORDER BY age DESC, degree, id AS v\nSELECT v FIELDS id, age, address.city AS w\nCOUNT v BY entity_type AS c",
         "FIND edges AS v\nSELECT v WHERE source = 'a' AND weight > 1 AS w\nAGGREGATE w BY relation COMPUTE sum(weight) AS c",
