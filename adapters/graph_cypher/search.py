@@ -1,6 +1,6 @@
 """``FIND nodes`` and ``FIND edges`` in a database: one statement per table; this process tests the rest of the condition."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -9,13 +9,13 @@ from attrs import field, frozen
 
 from ...lang.evaluate.conditions import Reader, compiled
 from ...lang.evaluate.conditions.other_types import is_counting, typed_leaves
-from ...lang.evaluate.conditions.values import MOST_EXAMPLES, count_mismatch, uncounted
+from ...lang.evaluate.conditions.values import MOST_EXAMPLES, count_mismatch, example_of, uncounted
 from ...lang.trees import walk
 from ...lang.trees.conditions import Condition, Field
 from ...lang.trees.gasl import Order
 from ...lang.unicode_forms import changeable
 from ..graph import Caps, Plan
-from ..graph_networkx.rows import Deadline, examples_of, plain
+from ..graph_networkx.rows import Deadline, plain
 from .address import Address
 from .database import Database, EdgeTable, NodeTable, Row, Statement, Tables, quoted
 from .prefilter import split
@@ -452,15 +452,32 @@ def count_left_out(
                 pushed = Pushed(tuple(filter(None, tests)))
                 total += (count := count_rows(source, TablePlan(table, pushed, parameters), deadline))
                 if count and len(examples) < MOST_EXAMPLES:
-                    first = TablePlan(table, pushed, parameters, limit=MOST_EXAMPLES)
-                    examples += examples_of(_fetched(source, kind, [at], first, deadline), source.readers(kind)(at))
+                    first = TablePlan(table, pushed, parameters, own_order(source, table), MOST_EXAMPLES)
+                    examples += _examples(
+                        source, kind, _fetched(source, kind, [at, *_NAMES[kind]], first, deadline), at
+                    )
                 continue
-            plan = TablePlan(table, Pushed((present,) if present else ()), Parameters())
+            plan = TablePlan(table, Pushed((present,) if present else ()), Parameters(), own_order(source, table))
             found = _fetched_left_out(source, kind, where, plan, at, is_other, deadline)
             total += len(found)
-            examples += examples_of(found[:MOST_EXAMPLES], source.readers(kind)(at))
+            examples += _examples(source, kind, found[:MOST_EXAMPLES], at)
         if total:
             count_mismatch(leaf if shown is None else shown(leaf), total, examples)
+
+
+_NAMES: Mapping[Kind, tuple[Field, ...]] = {
+    "nodes": (Field(("id",)),),
+    "edges": (Field(("source",)), Field(("target",))),
+}
+"""The fields whose values name a node or an edge."""
+
+
+def _examples(source: Source, kind: Kind, rows: Iterable[tuple[Any, ...]], at: Field) -> Iterator[str]:
+    """Yield a description of each row with the value of a field."""
+    readers = source.readers(kind)
+    read, names = readers(at).read, [readers(field).read for field in _NAMES[kind]]
+    for row in rows:
+        yield example_of(" → ".join(str(plain(name(*row))) for name in names), plain(read(*row)))
 
 
 def _fetched(
@@ -475,7 +492,7 @@ def _fetched(
 def _fetched_left_out(
     source: Source, kind: Kind, where: Condition, plan: TablePlan, at: Field, is_other: Any, deadline: Deadline
 ) -> list[tuple[Any, ...]]:
-    fields = [node for node in walk(where) if isinstance(node, Field)]
+    fields = [*(node for node in walk(where) if isinstance(node, Field)), *_NAMES[kind]]
     readers = source.readers(kind)
     read, whole = readers(at).read, compiled(where, readers, arity=ARITY[kind], plain=plain)
     with uncounted():

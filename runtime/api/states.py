@@ -77,6 +77,16 @@ def surroundings(graph: str | None, state: str | None, raw: bool, warn: Callable
         return Surroundings(schema, {key.key: key.type for key in store.snapshot().declared()})
 
 
+def graph_surroundings(graph: str | None, raw: bool) -> "Surroundings | None":
+    """Return the schema of a graph as the data that programs are checked against; None if the graph can't be loaded."""
+    from ...adapters.graph import AdapterError
+
+    try:
+        return surroundings(graph, None, raw, lambda warning: None)
+    except (AdapterError, Misused):
+        return None
+
+
 def diff(folder: str, before: str, after: str | None, warn: Callable[[str], None]) -> "list[Difference]":
     """Return the differences between two states. Each state is a hash from the history of ``folder``, or the folder of another state.
 

@@ -243,37 +243,50 @@ def unused_rows(metrics: Mapping[str, Any]) -> str:
     parts = []
     for column, reasons in _items_of(metrics, "nulls"):
         counts = reasons.items() if isinstance(reasons, Mapping) else [("ignored", reasons)]
-        parts += [f"{column}: {count:,} null ({reason})" for reason, count in counts]
-    examples = dict(_items_of(metrics, "examples", None))
+        parts += [f"{column}: {_number(count)} null ({reason})" for reason, count in counts]
+    examples = metrics.get("examples")
     for text, count in _items_of(metrics, "mismatched"):
-        if some := _some(examples.get(text), count):
+        if some := _some(examples, text, count):
             parts.append(f"{text} left out {_rows(count)} whose values have another type{some}")
         else:
             parts.append(f"{text} is unknown for {_rows(count)}, because of the types of the values")
     for text, counts in _items_of(metrics, "equal_texts"):
         for name, verb in (("left_out", "left out"), ("kept", "kept")):
-            if count := counts.get(name):
-                some = _some(examples.get(text), count)
-                parts.append(f"{text} {verb} {_rows(count)} with the same value in another type{some}")
+            if count := counts.get(name) if isinstance(counts, Mapping) else None:
+                parts.append(
+                    f"{text} {verb} {_rows(count)} with the same value in another type{_some(examples, text, count)}"
+                )
     for text, kinds in _items_of(metrics, "mixed"):
-        ordered = " before ".join(f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in kinds.items())
-        parts.append(f"{text} sorts {ordered}{_some(examples.get(text), sum(list(kinds.values())[1:]))}")
+        if isinstance(kinds, Mapping):
+            ordered = " before ".join(
+                f"{_number(count)} {kind}{'' if count == 1 else 's'}" for kind, count in kinds.items()
+            )
+            others = sum(count for count in list(kinds.values())[1:] if isinstance(count, int))
+            parts.append(f"{text} sorts {ordered}{_some(examples, text, others)}")
     return "; ".join(parts)
 
 
-def _items_of(metrics: Mapping[str, Any], name: str, most: int | None = _SAID) -> list[tuple[str, Any]]:
+def _items_of(metrics: Mapping[str, Any], name: str) -> list[tuple[str, Any]]:
+    """Return the first entries of a part of the metrics. The metrics may come from a file that was edited."""
     found = metrics.get(name)
-    return list(found.items())[:most] if isinstance(found, Mapping) else []
+    return list(found.items())[:_SAID] if isinstance(found, Mapping) else []
 
 
-def _rows(count: int) -> str:
-    return f"{count:,} {'row' if count == 1 else 'rows'}"
+def _number(count: Any) -> str:
+    return f"{count:,}" if isinstance(count, int) else str(count)
 
 
-def _some(examples: Sequence[str] | None, count: int) -> str:
-    """Return examples of ``count`` values in parentheses; "" without examples."""
-    more = ", …" if examples and count > len(examples) else ""
-    return f" ({', '.join(map(str, examples))}{more})" if examples else ""
+def _rows(count: Any) -> str:
+    return f"{_number(count)} {'row' if count == 1 else 'rows'}"
+
+
+def _some(examples: Any, text: str, count: Any) -> str:
+    """Return the examples under ``text``, of ``count`` values, in parentheses; "" without examples."""
+    found = examples.get(text) if isinstance(examples, Mapping) else None
+    if not found or not isinstance(found, list | tuple):
+        return ""
+    more = ", …" if isinstance(count, int) and count > len(found) else ""
+    return f" ({', '.join(map(str, found))}{more})"
 
 
 def coverage(metrics: Mapping[str, Any]) -> tuple[str, ...]:

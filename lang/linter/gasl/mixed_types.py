@@ -21,6 +21,8 @@ _KIND_TESTS: Mapping[str, tuple[tuple[str, Any], ...]] = {
     "text": ((">=", ""),), "number": ((">=", 0), ("<", 0)), "boolean": ((">=", False),),
 }  # fmt: skip
 """Comparisons that are true for all values of a kind and for no other value."""
+_ORDERED = ("number", "text", "boolean", "list", "object")
+"""The kinds in the order in which values are sorted."""
 _EQUALITY = frozenset({"=", "!=", "IN", "NOT IN"})
 _MOST_COUNTED = 1_000
 
@@ -49,7 +51,7 @@ def kinds_of(place: Place, schema: Schema) -> Mapping[str, int]:
     for name, count in types.items():
         if name in KINDS:
             kinds[KINDS[name]] += count
-    return dict(kinds.most_common())
+    return dict(sorted(kinds.items(), key=lambda pair: (-pair[1], _ORDERED.index(pair[0]))))
 
 
 def _left_out(kinds: Mapping[str, int], operator: str, constant: Constant) -> dict[str, int]:
@@ -205,10 +207,6 @@ def _of_orders(context: Context, step: Step) -> Iterator[Diagnostic]:
         yield context.diagnostic(
             "GASL099", f"{_described(place, schema)}; {effect}", read.field.span, hint, severity="warning"
         )
-
-
-_ORDERED = ("number", "text", "boolean", "list", "object")
-"""The kinds in the order in which values are sorted."""
 
 
 def _first_kind(kinds: Mapping[str, int]) -> str:

@@ -246,14 +246,9 @@ def run_program(source: Source, language: Literal["gasl", "plan"], options: "Run
 
 def _check_unreadable(source: Source, language: Literal["gasl", "plan"], workspace: WorkspaceOptions) -> Checked:
     """Check a text that can't be read. The graph's names explain some faults; a graph that can't be loaded is not used."""
-    from ....adapters.graph import AdapterError
-    from ...api.states import surroundings
+    from ...api.states import graph_surroundings
 
-    try:
-        known = surroundings(workspace.graph, None, workspace.raw, lambda warning: None)
-    except (AdapterError, Misused):
-        known = None
-    return check_program(source, language, known)
+    return check_program(source, language, graph_surroundings(workspace.graph, workspace.raw))
 
 
 def _refuse(checked: Checked, options: "RunOptions") -> int:

@@ -31,14 +31,14 @@ def some(count: int) -> int:
 
 
 def both(database: Any, memory: NetworkXAdapter, kind: Any, where: Any, **rest: Any) -> None:
-    """Compare the items, the caps, and the counts of rows that are left out because of types."""
+    """Compare the items, the caps, the counts of rows that are left out because of types, and the examples of nodes."""
     found = []
     for adapter in (database, memory):
         # A message can't contain an infinite number.
         with nullcontext(Tally()) if "inf" in repr(where) else counted() as tally:
             result = getattr(adapter, kind)(where, **rest)
             items = list(result.items)
-        found.append((written(items), result.caps_hit, tally.mismatched))
+        found.append((written(items), result.caps_hit, tally.mismatched, tally.examples if kind == "nodes" else {}))
     assert found[0] == found[1]
     if not rest:
         plan = database.explain(kind, where)

@@ -267,6 +267,7 @@ def test_items_left_out_for_their_types_are_counted_in_every_engine(
             executor.execute_one("FIND nodes AS all")
             chosen = executor.execute_one(f"SELECT all WHERE {condition} AS x")
             assert [each.metrics.get("mismatched") for each in (found, chosen)] == [mismatched, mismatched]
+            assert found.metrics.get("examples") == chosen.metrics.get("examples")
             assert found.value == chosen.value
 
 
@@ -319,6 +320,12 @@ def test_conditions_of_paths_and_patterns_count_what_they_leave_out_for_its_type
             record = executor.execute_one(f"{command} AS x")
             assert record.status in ("success", "empty"), record.error
             assert record.metrics.get("mismatched") == mismatched
+            examples = record.metrics.get("examples") or {}
+            assert {text: len(some) for text, some in examples.items()} == mismatched_at_most_3(mismatched)
+
+
+def mismatched_at_most_3(mismatched: Any) -> dict[str, int]:
+    return {text: min(count, 3) for text, count in (mismatched or {}).items()}
 
 
 def test_a_null_says_why_it_is_null() -> None:

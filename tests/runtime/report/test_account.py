@@ -62,6 +62,24 @@ def test_counts_of_a_forged_history_are_not_shown(value: Any) -> None:
     assert shown.outcome == "3 in all"
 
 
+def test_values_that_a_step_left_out_for_their_type_are_shown() -> None:
+    metrics = {"mismatched": {"built > 1900": 1}, "examples": {"built > 1900": ['h2 "1950"']}}
+    step = {
+        "step": 1,
+        "command": "FIND nodes AS x",
+        "why": "",
+        "status": "success",
+        "summary": {"count": 1},
+        "metrics": metrics,
+    }
+    (shown,) = steps_of([step])
+    assert shown.message == 'built > 1900 left out 1 row whose values have another type (h2 "1950")'
+    (shown,) = steps_of(
+        [{**step, "metrics": {"mismatched": {"a": "b"}, "equal_texts": {"a": 1}, "mixed": {"a": 2}, "examples": 3}}]
+    )
+    assert shown.message == "a is unknown for b rows, because of the types of the values"
+
+
 def test_what_json_takes_for_numbers_is_what_is_meant_here() -> None:
     assert figure(json.loads('{"a": NaN, "b": Infinity, "c": 1e999}'), "a") is None
     assert figure(json.loads('{"c": 1e999}'), "c") is None

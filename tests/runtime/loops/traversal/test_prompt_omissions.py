@@ -75,6 +75,13 @@ def test_a_step_with_a_long_end_still_shows_its_beginning() -> None:
     assert "idea 1" in trail_view(steps, 150)
 
 
+def test_values_that_a_command_left_out_for_their_type_are_shown() -> None:
+    metrics = {"mismatched": {"built > 1900": 2}, "examples": {"built > 1900": ['h2 "1950"', 'h4 "old"']}}
+    entries = ({"command": "FIND nodes WHERE built > 1900 AS x", "status": "success", "metrics": metrics},)
+    told = outcome_view(Step(1, Hypothesis("start"), "success", {}, entries), 600)
+    assert 'built > 1900 left out 2 rows whose values have another type (h2 "1950", h4 "old")' in told
+
+
 def test_what_is_mended_is_shown_within_the_bound() -> None:
     entries = ({"command": "FIND nodes AS x", "status": "success"},)
     step = Step(1, Hypothesis("start"), "success", {}, entries, mended=tuple("m" * 500 for _ in range(50)))
