@@ -30,6 +30,7 @@ from . import (  # noqa: F401  # they register their lints
 from .bare_names import resolved
 from .contents import Contents
 from .context import Context, lint, nests_within
+from .graph import with_written_names
 from .variables import complete_missing_names
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def check(
     ``fields`` maps these names to all fields of their items, if known. ``contents`` has entries for those names that
     an earlier command bound: the result of ``contents_of`` for that command. Faults in a program never raise an exception.
     """
+    program = with_written_names(program, lambda: schema)
     return diagnose(Context(program, schema, state, ceiling, measures, variables, models, fields or {}, contents or {}))
 
 
