@@ -13,6 +13,7 @@ from typing import Any, Literal
 from attrs import evolve, frozen
 
 from .source import Source, Span
+from .unicode_forms import canonical
 
 Severity = Literal["error", "warning", "info"]
 
@@ -64,7 +65,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
-    candidates = list(known)
+    # A name that looks the same, in another Unicode form, would not help.
+    form = None if name.isascii() else canonical(name)
+    candidates = [each for each in known if form is None or each == name or canonical(each) != form]
     if not candidates or len(name) > 200:
         return None
     folded = {candidate.casefold(): candidate for candidate in reversed(candidates)}

@@ -14,6 +14,7 @@ from attrs import field, frozen
 
 from ..diagnostic import nearest
 from ..errors import KnotworkError
+from ..unicode_forms import canonical
 
 # Size limits for untrusted patterns: RE2 patterns, and the patterns in a JSON Schema, which Python's engines compile.
 
@@ -128,8 +129,9 @@ class CheckError(KnotworkError, ValueError):
 class Check:
     """A parsed check. ``kind`` is a key of ``FORMS``; ``written`` is the complete text of the check.
 
-    ``text`` is the pattern, or the text that an answer must contain. ``low`` and ``high`` are the inclusive bounds of a range; None means
-    unbounded. ``pattern`` is the pattern, compiled for UTF-8. ``schema`` is the JSON Schema, ``expression`` the parsed expression.
+    ``text`` is the pattern, or the text that an answer must contain. ``low`` and ``high`` are the inclusive bounds of a range;
+    None means unbounded. ``pattern`` is the compiled pattern, for UTF-8 and composed text (NFC). ``schema`` is the JSON Schema,
+    ``expression`` the parsed expression.
     """
 
     kind: str
@@ -161,7 +163,7 @@ def read_check(written: str) -> Check:
     if not rest.strip():
         raise CheckError(f"{kind} needs a value", f"write {FORMS[kind]}")
     if kind in ("regex", "not-regex"):
-        return Check(kind, written, rest, pattern=_pattern(rest))
+        return Check(kind, written, rest, pattern=_pattern(canonical(rest)))
     if kind == "contains":
         return Check(kind, written, rest)
     if kind == "schema":

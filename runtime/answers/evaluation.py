@@ -25,6 +25,7 @@ from ...lang.evaluate.text_checks import Check as Written
 from ...lang.evaluate.text_checks import read_check as read_written
 from ...lang.linter.expr import check_expr
 from ...lang.literals import kind_of
+from ...lang.unicode_forms import canonical, caseless
 from ..errors import RequestError
 from ..excerpts import clipped
 from ..models.caller import Spent
@@ -134,7 +135,7 @@ def _regex(written: Written) -> Check:
     def find(answer: str) -> tuple[bool, str]:
         if too_long := _too_long(written, answer):
             return False, too_long
-        found = _search(written.pattern, answer)
+        found = _search(written.pattern, canonical(answer))
         return (found is not None) is wanted, found or "none"
 
     shown = clipped(written.text, _SHOWN)
@@ -160,12 +161,13 @@ def _search(pattern: Any, answer: str) -> str | None:
 
 
 def _contains(written: Written) -> Check:
-    wanted, shown = written.text, repr(clipped(written.text, _SHOWN))
+    wanted, shown = canonical(written.text), repr(clipped(written.text, _SHOWN))
 
     def find(answer: str) -> tuple[bool, str]:
+        answer = canonical(answer)
         if wanted in answer or wanted.strip() == answer:
             return True, "present"
-        return False, "it only in a different case" if wanted.casefold() in answer.casefold() else "no occurrence"
+        return False, "it only in a different case" if caseless(wanted) in caseless(answer) else "no occurrence"
 
     return Check(written.written, f"the text {shown}", f"Write {shown} exactly as given", find)
 

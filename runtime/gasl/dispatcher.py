@@ -11,6 +11,7 @@ from ...adapters.llm import BudgetExceeded, LLMError
 from ...adapters.state import StateError, StoreError
 from ...lang.evaluate.conditions import ConditionError, Tally, Unbound, counted
 from ...lang.linter.gasl.contents import UNKNOWN, Contents, contents_of
+from ...lang.linter.gasl.graph import with_written_names
 from ...lang.trees import walk
 from ...lang.trees.conditions import Variable
 from ...lang.trees.gasl import (
@@ -47,6 +48,7 @@ class CommandDispatcher:
 
     async def dispatch(self, command: Command, session: Session) -> ExecutionResult:
         """Run ``command`` and bind its value to its variable. Failures are returned as results; only ``StoreError`` is raised."""
+        command = with_written_names(command, lambda: session.graph.schema)
         with _limited_source(command, session):
             return await self._dispatch(command, session)
 

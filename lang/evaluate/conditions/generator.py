@@ -8,6 +8,7 @@ converted the value to JSON.
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
+from unicodedata import normalize
 
 from attrs import evolve, field, frozen
 
@@ -223,7 +224,8 @@ class _Writer:
     plain: Callable[[Any], Any]
     arity: int
     space: dict[str, Any] = field(factory=lambda: {"__builtins__": {}, "str": str, "int": int, "float": float,
-                                                   "any": any, "all": all, "map": map, "canonical": canonical})  # fmt: skip
+                                                   "any": any, "all": all, "map": map, "len": len,
+                                                   "nfc": normalize, "canonical": canonical})  # fmt: skip
 
     @property
     def row(self) -> str:
@@ -315,11 +317,10 @@ class _Writer:
 
 
 # A text is compared in its canonical form; an ASCII text is its own canonical form.
-_TEXT = "(v := {}).__class__ is str and (v.isascii() or (v := canonical(v)) is not None)"
+_FORM = 'v.isascii() or (v := nfc("NFC", v) if len(v) < 200 else canonical(v)) is not None'
+_TEXT = f"(v := {{}}).__class__ is str and ({_FORM})"
 _NUMBER = "(k := (v := {}).__class__) is int or k is float"
-_TEXT_OR_INTEGER = (
-    "(k := (v := {}).__class__) is int or (k is str and (v.isascii() or (v := canonical(v)) is not None))"
-)
+_TEXT_OR_INTEGER = f"(k := (v := {{}}).__class__) is int or (k is str and ({_FORM}))"
 
 _TEXTS: Mapping[str, str] = {
     "=": "v == {}", "!=": "v != {}", "<": "v < {}", "<=": "v <= {}", ">": "v > {}", ">=": "v >= {}",

@@ -32,6 +32,7 @@ from . import (  # noqa: F401  # they register their lints
 from .bare_names import resolved
 from .contents import Contents
 from .context import Context, lint, nests_within
+from .graph import with_written_names
 from .unquoted_names import with_backticks
 from .variables import complete_missing_names
 
@@ -82,6 +83,7 @@ def check(
     ``fields`` maps these names to all fields of their items, if known. ``contents`` has entries for those names that
     an earlier command bound: the result of ``contents_of`` for that command. Faults in a program never raise an exception.
     """
+    program = with_written_names(program, lambda: schema)
     return diagnose(Context(program, schema, state, ceiling, measures, variables, models, fields or {}, contents or {}))
 
 

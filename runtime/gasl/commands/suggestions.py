@@ -11,9 +11,11 @@ from attrs import frozen
 from ....adapters.graph import MOST_TEXTS, GraphAdapter
 from ....lang.catalogue.schema import Attribute
 from ....lang.diagnostic import nearest
+from ....lang.evaluate.conditions import identity
 from ....lang.literals import short
 from ....lang.trees import walk
 from ....lang.trees.conditions import Comparison, Condition, Constant, Field, Items, Operator
+from ....lang.unicode_forms import canonical
 from .bindings import listed
 from .columns import read
 
@@ -204,17 +206,18 @@ def _compared_values(comparison: Comparison) -> Sequence[Any]:
 def _near_value(named: str, name: str, asked: Sequence[Any], operator: Operator, known: Known) -> str:
     values = known.values(name)
     part = _PARTS.get(operator)
-    every: dict[str, None] | None = None
+    every: dict[str, str] | None = None
     for at, value in enumerate(asked):
-        if any(type(value) is type(there) and value == there for there, _ in values):
+        if any(type(value) is type(there) and identity(value) == identity(there) for there, _ in values):
             continue
         if isinstance(value, str):
             if at >= _TRIED:
                 break
-            every = dict.fromkeys(known.texts(name)) if every is None else every
-            if value in every or (part is not None and any(part(text, value) for text in every)):
+            every = {canonical(text): text for text in known.texts(name)} if every is None else every
+            form = canonical(value)
+            if form in every or (part is not None and any(part(text, form) for text in every)):
                 continue
-            if (like := _similar_text(value, every)) is not None:
+            if (like := _similar_text(value, every.values())) is not None:
                 missing = f"{named} has no {short(value)}; " if len(every) < MOST_TEXTS else ""
                 return f"{missing}did you mean {short(like)}?"
         elif any(str(value) == there for there, _ in values):

@@ -55,6 +55,23 @@ def test_what_a_result_covers_is_in_the_record_the_event_the_history_and_the_rep
     assert all(note in page for note in notes)
 
 
+def test_names_and_keys_are_equal_in_any_unicode_form_and_stay_as_they_were_written() -> None:
+    graph = nx.DiGraph()
+    names = ("Rene\u0301", "Ren\u00e9", "Rene\u0301", "Bo")
+    graph.add_nodes_from((f"n{at}", {"pre\u0301nom": name}) for at, name in enumerate(names))
+    with gasl.open(graph) as opened:
+        found = opened.execute_one('FIND nodes WHERE `pr\u00e9nom` = "Ren\u00e9" AS people')
+        assert [item["pre\u0301nom"] for item in found.value] == list(names[:3])
+        opened.execute_one("FIND nodes AS every")
+        assert [row["count"] for row in opened.execute_one("COUNT every BY `pr\u00e9nom` AS counts").value] == [3, 1]
+        joined = opened.execute_one("JOIN people WITH every ON `pr\u00e9nom` = `pre\u0301nom` AS pairs")
+        assert len(joined.value) == 9
+        distinct = opened.execute_one("SELECT DISTINCT every FIELDS `pr\u00e9nom` AS name AS names")
+        assert [row["name"] for row in distinct.value] == ["Rene\u0301", "Bo"]
+        nothing = opened.execute_one('FIND nodes WHERE `pr\u00e9nom` = "Ren\u00e9e" AS none')
+        assert nothing.status == "empty"
+
+
 def test_the_value_is_bound_and_used_by_the_next_command() -> None:
     with executor() as opened:
         opened.execute_one(PEOPLE)

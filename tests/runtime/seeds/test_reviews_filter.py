@@ -18,6 +18,15 @@ def test_a_keyword_is_found_inside_words_whatever_the_case() -> None:
     assert not keeps("almond", "nut", "peanut")
 
 
+@pytest.mark.parametrize("match", ["substring", "word", "regex"])
+def test_a_keyword_is_found_in_any_unicode_form(match: str) -> None:
+    for keyword in ("caf\u00e9", "cafe\u0301"):
+        texts = ("a caf\u00e9", "a cafe\u0301.", "CAFE\u0301", "CAF\u00c9", "a cafe")
+        assert [keeps(text, keyword, match=match) for text in texts] == [True] * 4 + [False]
+        seed = FormulaSeed(keep=Keep((keyword,), match))  # type: ignore[arg-type]
+        assert keyword_counts(seed, texts)[1] == 4
+
+
 def test_without_keywords_all_are_kept() -> None:
     assert keeps("anything")
 

@@ -31,6 +31,15 @@ def test_indices(text: str, indices: tuple[int, ...]) -> None:
     assert (order.indices, order.reason) == (indices, "")
 
 
+@pytest.mark.parametrize("text", ["{}", '["{}"]', "1. {}", "The best one is {}.", '{{"best": "{}"}}'])
+def test_a_name_is_that_of_the_item_in_any_unicode_form(text: str) -> None:
+    for item, answer in (
+        ("Caf\u00e9 Zo\u00eb", "Cafe\u0301 Zoe\u0308"),
+        ("Cafe\u0301 Zoe\u0308", "Caf\u00e9 Zo\u00eb"),
+    ):
+        assert read_order(text.format(answer), [{"name": "Bar"}, {"name": item}]).indices == (1,)
+
+
 @pytest.mark.parametrize(
     "text",
     [
