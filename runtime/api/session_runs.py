@@ -149,10 +149,10 @@ def _command_outcome(record: ExecutionRecord) -> Outcome:
         figures.pop("asserted", None)  # the message already contains this figure
         summary = ", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in figures.items())
     notes = [f"stopped at the cap on {name.removeprefix('max_')}" for name in metrics.get("caps_hit", ())]
-    notes += coverage(metrics)
     return Outcome(
         status, last.value if last is not None and good else NOTHING, summary,
-        "" if status == "done" else str(error.get("message", "")), str(error.get("hint") or ""), tuple(notes), names=names,
+        "" if status == "done" else str(error.get("message", "")), str(error.get("hint") or ""), tuple(notes), coverage(metrics),
+        names=names,
     )  # fmt: skip
 
 
