@@ -216,11 +216,8 @@ def default_weights(
         others = {each for edge in edges for each in edge if isinstance(each, str) and each.casefold() == "weight"}
         others.discard(name)
         if len(others) > 1:
-            return (
-                "",
-                None,
-                f"unweighted: no edge has an attribute weight, but there are {' and '.join(sorted(others))}",
-            )
+            names = " and ".join(sorted(others))
+            return "", None, f"unweighted: no edge has an attribute weight, but there are {names}"
         if not others:
             return "", None, "unweighted: no edge has an attribute weight"
         name = others.pop()
@@ -231,7 +228,10 @@ def default_weights(
         at = next(iter(wrong))
         source, target = (str(each)[:_SHOWN] for each in ends(at))
         first = f"the first is {_shown(found[at])[:_SHOWN]}, on the edge from {source} to {target}"
-        return "", None, f"unweighted: {name} is {' and '.join(counts)} ({first})"
+        fix = (
+            f"; BY number({name}) reads numbers in texts" if all(isinstance(found[each], str) for each in wrong) else ""
+        )
+        return "", None, f"unweighted: {name} is {' and '.join(counts)} ({first}{fix})"
     missing = sum(value is None for value in found)
     note = f"weighted by {name}"
     if missing:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..gasl import ExecutionError, GASLExecutor, ParseError, PlanError
     from ..gasl.commands.parameters import parameters_of_texts as parameters_of_texts
     from ..gasl.records import ContextStore, ExecutionRecord, ExecutionResult, plan_status
-    from ..gasl.records import coverage as coverage
+    from ..gasl.records import coverage_of as coverage_of
     from ..gasl.records import last_with_value as last_with_value
     from ..gasl.replay import Verdict
     from ..models.factory import NetworkXAdapter
@@ -50,7 +50,7 @@ _NAMES = {
     "ParseError": "runtime.gasl", "PlanError": "runtime.gasl", "ExecutionRecord": "runtime.gasl.records",
     "parameters_of_texts": "runtime.gasl.commands.parameters",
     "ExecutionResult": "runtime.gasl.records", "plan_status": "runtime.gasl.records", "last_with_value": "runtime.gasl.records",
-    "coverage": "runtime.gasl.records",
+    "coverage_of": "runtime.gasl.records",
     "Verdict": "runtime.gasl.replay",
     "LLMClient": "adapters.llm:LLM",  # the public name of ``LLM`` is ``LLMClient``
 }  # fmt: skip

@@ -53,9 +53,10 @@ class Page:
 class Outcome:
     """The result of a piece. ``value`` is a JSON value, a ``Table``, a ``Page`` or ``NOTHING``.
 
-    ``summary`` is the result in one line, ``notes`` are further remarks. ``message`` and ``hint`` explain a failure that has no
-    ``diagnostics``. ``names`` are the names that the piece bound. ``ends`` is true if the session must end. ``reads`` is the text of a
-    file to run next. ``fix`` is the text that the user probably meant, if no diagnostic has edits.
+    ``summary`` is the result in one line, ``coverage`` says what the value covers, ``notes`` are warnings. ``message`` and
+    ``hint`` explain a failure that has no ``diagnostics``. ``names`` are the names that the piece bound. ``ends`` is true if the
+    session must end. ``reads`` is the text of a file to run next. ``fix`` is the text that the user probably meant, if no
+    diagnostic has edits.
     """
 
     status: Status = "done"
@@ -64,6 +65,7 @@ class Outcome:
     message: str = ""
     hint: str = ""
     notes: tuple[str, ...] = ()
+    coverage: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     source: Source = field(default=Source(""))
     names: tuple[str, ...] = ()

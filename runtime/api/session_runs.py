@@ -20,7 +20,7 @@ from ...lang.source import Source
 from ...lang.trees.expr import Expr
 from ...lang.trees.gasl import Program
 from ...lang.trees.lwt import ABSENT, MISSING, RESERVED
-from ..gasl.records import ExecutionRecord, coverage, last_with_value
+from ..gasl.records import ExecutionRecord, coverage_of, last_with_value
 from ..lwt.runner import run as run_script
 from ..results import Run, ScriptError, coercions
 from .checks import CheckedScript, check_script
@@ -149,10 +149,10 @@ def _command_outcome(record: ExecutionRecord) -> Outcome:
         figures.pop("asserted", None)  # the message already contains this figure
         summary = ", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in figures.items())
     notes = [f"stopped at the cap on {name.removeprefix('max_')}" for name in metrics.get("caps_hit", ())]
-    notes += coverage(metrics)
     return Outcome(
         status, last.value if last is not None and good else NOTHING, summary,
-        "" if status == "done" else str(error.get("message", "")), str(error.get("hint") or ""), tuple(notes), names=names,
+        "" if status == "done" else str(error.get("message", "")), str(error.get("hint") or ""), tuple(notes), coverage_of(record),
+        names=names,
     )  # fmt: skip
 
 

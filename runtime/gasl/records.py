@@ -299,6 +299,12 @@ def coverage(metrics: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(each) for each in found if each))
 
 
+def coverage_of(record: ExecutionRecord) -> tuple[str, ...]:
+    """Return ``coverage`` of a command and of the commands that it ran."""
+    inner = [note for nested in record.nested for note in coverage_of(nested)]
+    return tuple(dict.fromkeys((*coverage(record.metrics), *inner)))
+
+
 def plan_status(records: Sequence[ExecutionRecord]) -> Status:
     """Return the status of a complete plan from the records of its outermost level.
 

@@ -230,7 +230,9 @@ def _computation(piece: Mapping[str, Any]) -> str:
     settings = piece.get("settings")
     given = [f"{name} = {value}" for name, value in settings.items()] if isinstance(settings, Mapping) else []
     if note := piece.get("note"):
-        return cut(", ".join([*given, str(note)]), _LONGEST) + step
+        name = str(piece["algorithm"])
+        chosen = f" ({', '.join(given)})" if given else ""
+        return cut(name + chosen + str(note).removeprefix(name), _LONGEST) + step
     weight = [f"weighted by {piece['weight']}"] if piece.get("weight") else []
     measured = [f"in the graph made of {piece['on']}"] if piece.get("on") else []
     return cut(", ".join([str(piece["algorithm"]), *given, *weight, *measured]), _LONGEST) + step

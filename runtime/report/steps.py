@@ -61,7 +61,7 @@ def describe_command(command: g.Command) -> str:
             return f"Looked for connections between “{left.text}” and “{right.text}”{_whose(via)}"
         case g.Measure(source, algorithm, _, edges, settings, weight):
             whole = f"the graph made of “{edges.text}”" if edges is not None else "the whole graph"
-            measured = whole if source is None else f"“{source.text}”" + (f" in {whole}" if edges is not None else "")
+            measured = whole if source is None else f"“{source.text}” in {whole}"
             given = [f"{name} {_value(constant.value)}" for name, constant in settings]
             chosen = f", with {_and(given)}" if given else ""
             weighted = f", weighted by {_left(weight)}" if weight is not None else ""

@@ -327,7 +327,7 @@ def run_commands(
                 say(printable(f"{record.status}: {message}" + (f"; {hint}" if hint else "")))
             else:
                 complain(message, hint)
-        for note in gasl.coverage(record.metrics):
+        for note in gasl.coverage_of(record):
             say(printable(f"note: {note}"))
     _write_value(records, form)
     return _exit_code(records, len(read.program.statements))

@@ -116,6 +116,8 @@ class Screen:
         self._faults(outcome)
         for note in outcome.notes:
             self._line(f"warning: {note}", "yellow")
+        for note in outcome.coverage:
+            self._line(f"note: {note}", "yellow")
         is_written = outcome.value is NOTHING or await self._value(outcome.value, stopped)
         summary = [outcome.summary] if outcome.summary else []
         if self._settings.timer:

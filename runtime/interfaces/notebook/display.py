@@ -80,6 +80,8 @@ def bundle_of(outcome: Outcome, settings: DisplaySettings) -> dict[str, str]:
         _say(_message_line(outcome), "warning", html, lines)
     for note in outcome.notes:
         _say(f"warning: {note}", "warning", html, lines)
+    for note in outcome.coverage:
+        _say(f"note: {note}", "warning", html, lines)
     if outcome.value is not NOTHING:
         html.append(_value_html(outcome.value, settings))
         lines.append(_value_text(outcome.value, settings))

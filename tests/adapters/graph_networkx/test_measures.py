@@ -84,6 +84,9 @@ def test_what_was_put_right_is_said() -> None:
         ([{"weight": "9"}, {"weight": math.inf}],
          'unweighted: weight is a text on 1 of 2 edges and not finite on 1 of 2 edges '
          '(the first is "9", on the edge from hub to ida)', 0.26),
+        ([{"weight": "9"}, {"weight": 1}],
+         'unweighted: weight is a text on 1 of 2 edges (the first is "9", on the edge from hub to ida; '
+         'BY number(weight) reads numbers in texts)', 0.26),
         ([{"weight": 10**400}, {"weight": True}], "unweighted: weight is not finite on 1 of 2 edges and not a number", 0.26),
     ],
 )  # fmt: skip

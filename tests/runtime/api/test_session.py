@@ -35,7 +35,9 @@ def test_one_value_is_a_variable_a_step_and_a_name() -> None:
 def test_the_notes_of_a_command_are_those_of_its_outcome() -> None:
     outcome = run(new_session(MISERABLES), "MEASURE graph USING triangles AS t")
     note = "triangles, unweighted: triangles takes no weight; on the whole graph (77 nodes, 254 edges)"
-    assert (outcome.summary, outcome.notes) == ("77 nodes in t", (note,))
+    assert (outcome.summary, outcome.coverage) == ("77 nodes in t", (note,))
+    nested = run(new_session(MISERABLES), "TRY\nMEASURE graph USING triangles AS t\nEND")
+    assert nested.coverage == (note,)
 
 
 def test_a_step_runs_and_its_value_is_there_for_the_next_one(folder: Path) -> None:

@@ -54,6 +54,12 @@ def test_a_step_gives_the_value_of_its_last_command() -> None:
     assert result.value == 2
 
 
+def test_what_a_result_covers_is_a_warning_of_the_run() -> None:
+    result = run('(final)=GASL("MEASURE graph USING degree AS d")', nx.path_graph(2))
+    note = "degree, unweighted without BY; on the whole graph (2 nodes, 1 edge)"
+    assert list(result.warnings) == [f"(final): MEASURE graph USING degree AS d: {note}"]
+
+
 @pytest.mark.parametrize(
     "second",
     [
