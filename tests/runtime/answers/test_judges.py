@@ -292,6 +292,14 @@ class TestHostile:
         assert len(told) < 25_000
         assert "a\n… [980,000 characters left out] …\nb" in told
 
+    @pytest.mark.parametrize("written", ["null", '"none"', '"N/A"', '""', "[null]", '["None."]', "[]"])
+    def test_no_suggestions_may_be_written_in_many_ways(self, written):
+        said = f'{{"evaluation_reasoning": "ok", "Score": 0.9, "meets_criteria": true, "improvement_suggestions": {written}}}'
+        model = Model(["x"], [said])
+        result = answered(model)
+        assert result.iterations[0].evaluation.improvement_suggestions == ()
+        assert len(model.judged) == 1
+
     def test_what_a_judge_says_is_bounded(self):
         said = evaluation(5, *(f"{n}" + "s" * 10_000 for n in range(30)), reason="r" * 100_000)
         model = Model(["x"], [said])

@@ -104,7 +104,8 @@ def test_a_client_that_answers_no_json_fails_after_one_repair() -> None:
     found, client = alone("It was mild.")
     assert len(client.prompts) == 2
     assert found.failed == (
-        'bad_answer: the answer can\'t be used: it has no JSON object with "severity" or "people" (even after a repair)'
+        'bad_answer: the answer can\'t be used: it has no JSON object with "severity" or "people"; '
+        'it is "It was mild." (even after a repair)'
     )
     assert found.extraction == {}
 
