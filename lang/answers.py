@@ -1,9 +1,10 @@
 """Removes a model's thinking and other text around its answer, and finds the one JSON object in the answer.
 
 The object is searched for in this order: the complete text as JSON, the text without the model's thinking, a fenced block, and
-the one object in prose. Trailing commas and Python literals are accepted only if strict JSON is not found. Two different
-objects are refused, and a truncated object is never completed. Reading takes linear time; an answer of more than ``MAX_ANSWER``
-characters is unreadable. No function here raises an exception, whatever the text. See ``docs/design/types.md#coercion``.
+the one object in prose. Comments, trailing commas, other quotes and Python literals are accepted only if strict JSON is not found.
+Two different objects are refused, and a truncated object is never completed. Reading takes linear time; an answer of more than
+``MAX_ANSWER`` characters is unreadable. No function here raises an exception, whatever the text. See
+``docs/design/types.md#coercion``.
 """
 
 import json

@@ -315,7 +315,8 @@ def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: s
     if len(items) > _LISTED:
         say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
     if converted := coercions(run):
-        for line in (*converted, "use --strict-types to refuse such answers"):
+        is_typed = any(each.how != "thinking" for each in run.coerced)
+        for line in (*converted, *(["use --strict-types to refuse such answers"] if is_typed else [])):
             say(line)
     if figures.reached:
         say(f"the budget was reached: {raising(figures.reached)}")
