@@ -70,6 +70,13 @@ def test_thoughts_prose_and_words_for_true_are_read():
     assert (found.score, found.meets_criteria, len(model.judged)) == (0.9, True, 1)
 
 
+def test_thoughts_of_the_writer_are_neither_checked_nor_judged():
+    model = Model(["<think>one two three four five</think>Two words"], [evaluation(9)])
+    result = answered(model, checks=["words:..2"])
+    assert (result.final_answer, result.iterations[0].evaluation.score) == ("Two words", 0.9)
+    assert "one two three" not in model.judged[0][0]
+
+
 def test_the_schema_of_whole_numbers_is_one_that_servers_take_strictly():
     assert strict_ready(evaluation_schema("ten"))
     assert list(evaluation_schema("unit")["properties"]) == [

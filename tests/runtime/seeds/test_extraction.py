@@ -110,6 +110,17 @@ def test_a_client_that_answers_no_json_fails_after_one_repair() -> None:
     assert found.extraction == {}
 
 
+@pytest.mark.parametrize(
+    "refusal", ['{"error": "I may not read this."}', "{}", '{"name": "save", "arguments": {"severity": "mild"}}']
+)
+def test_a_refusal_in_json_fails_like_one_in_prose(refusal: str) -> None:
+    answers = {"first": refusal, "second": '{"severity": "mild", "people": null}'}
+    context = {"reviews": [{"text": "food first"}, {"text": "food second"}]}
+    result = asyncio.run(run_one(food_seed(), context, Scripted(answers)))
+    assert (result.status, result.outputs["N"]) == ("partial", 1)
+    assert json.dumps(refusal) in result.extractions[0].failed
+
+
 def test_a_failed_extraction_is_told_and_the_others_count() -> None:
     answers = {"first": Refused("the model declined"), "second": '{"severity": "mild", "people": null}'}
     context = {"reviews": [{"text": "food first"}, {"text": "food second"}]}
