@@ -1,19 +1,32 @@
 """Removes a model's thinking and other text around its answer, and finds the one JSON object in the answer.
 
 The object is searched for in this order: the complete text as JSON, the text without the model's thinking, a fenced block, and
-the one object in prose. Trailing commas and Python literals are accepted only if strict JSON is not found. Two different
-objects are refused, and a truncated object is never completed. Reading takes linear time; an answer of more than ``MAX_ANSWER``
-characters is unreadable. No function here raises an exception, whatever the text. See ``docs/design/types.md#coercion``.
+the one object in prose. Comments, trailing commas, other quotes and Python literals are accepted only if strict JSON is not found.
+Two different objects are refused, and a truncated object is never completed. Reading takes linear time; an answer of more than
+``MAX_ANSWER`` characters is unreadable. No function here raises an exception, whatever the text. See
+``docs/design/types.md#coercion``.
 """
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
-from .literals import MAX_DEPTH, Unreadable, is_too_deep, kind_of, read_literal, short
+from .diagnostic import Diagnostic, apply_edits
+from .documents.json_text import read_json
+from .literals import (
+    MAX_DEPTH,
+    Unreadable,
+    WrittenFloat,
+    WrittenInt,
+    is_too_deep,
+    kind_of,
+    plain_numbers,
+    read_literal,
+    short,
+)
 
 ReadAs = Literal["exact", "thinking", "fenced", "embedded", "literal"]
 MAX_ANSWER = 200_000
@@ -46,10 +59,14 @@ _BEFORE = 80
 
 @frozen
 class ObjectRead:
-    """The object in an answer, and how the object was found. ``exact`` means that the object is the complete text."""
+    """The object in an answer, and how the object was found. ``exact`` means that the object is the complete text.
+
+    ``keys`` maps a wanted key to the key that the answer has in its place, which differs in letter case.
+    """
 
     value: dict[str, Any]
     read_as: ReadAs
+    keys: Mapping[str, str] = field(factory=dict)
 
 
 @frozen
@@ -194,12 +211,41 @@ def fenced_blocks(text: str) -> Iterator[tuple[Span, Span]]:
             opening = None
 
 
-def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreadable:
+def read_object(text: str, wanted: Collection[str] = (), *, written: bool = False) -> ObjectRead | Unreadable:
     """Return the one JSON object in ``text``. Never raises an exception.
 
     An object in prose is accepted only if it has at least one of the keys ``wanted``. If ``wanted`` is empty, every object is
-    accepted.
+    accepted. A key that differs from a wanted key in letter case only is that key (``ObjectRead.keys``). With ``written``, the
+    numbers in the object are ``WrittenNumber``.
     """
+    found = _found_object(text, wanted)
+    if isinstance(found, Unreadable):
+        return found
+    value = found.value if written else plain_numbers(found.value)
+    keyed = with_wanted_keys(value, wanted)
+    return keyed if isinstance(keyed, Unreadable) else evolve(found, value=keyed[0], keys=keyed[1])
+
+
+def with_wanted_keys(
+    value: dict[str, Any], wanted: Collection[str]
+) -> tuple[dict[str, Any], dict[str, str]] | Unreadable:
+    """Return an object with the wanted keys in their own letter case, and the keys that it has in their place."""
+    names = {name.casefold(): name for name in wanted}
+    if not names or len(names) < len(set(wanted)) or names.keys().isdisjoint(map(str.casefold, value)):
+        return value, {}
+    made: dict[str, Any] = {}
+    renamed: dict[str, str] = {}
+    for key, each in value.items():
+        name = names.get(key.casefold(), key)
+        if name in made and not _same(made[name], each):
+            return Unreadable(f"it has two different values of {short(name)}")
+        if name != key and name not in value:
+            renamed[name] = key
+        made[name] = each
+    return made, renamed
+
+
+def _found_object(text: str, wanted: Collection[str]) -> ObjectRead | Unreadable:
     if len(text) > MAX_ANSWER:
         return Unreadable(f"it has {len(text):,} characters; the maximum is {MAX_ANSWER:,}")
     whole = text.strip().removeprefix("\ufeff").strip()
@@ -264,14 +310,15 @@ def _embedded_object(answer: str, wanted: Collection[str]) -> ObjectRead | Unrea
             if isinstance(found, Unreadable):
                 unreadable = unreadable or found
             elif found is None:
-                keys = any(json.dumps(key) in inner or repr(key) in inner for key in wanted)
+                folded = inner.casefold()
+                keys = any(json.dumps(key).casefold() in folded or repr(key).casefold() in folded for key in wanted)
                 if keys or (not wanted and re.search(r"[\"']\s*+:", inner)):
                     unreadable = unreadable or Unreadable(
                         f"it contains an object that is not valid JSON: {short(inner)}"
                     )
             elif isinstance(found[0], dict):
                 value: dict[str, Any] = found[0]
-                if not wanted or any(key in value for key in wanted):
+                if not wanted or not {key.casefold() for key in wanted}.isdisjoint(map(str.casefold, value)):
                     candidates.append((value, found[1] or ("fenced" if is_block else "embedded")))
     if unreadable is not None or not candidates:
         return unreadable or Unreadable(_nothing(wanted))
@@ -288,12 +335,46 @@ def _nothing(wanted: Collection[str]) -> str:
 
 
 def _value_of(text: str) -> tuple[Any, Literal["", "literal"]] | Unreadable | None:
-    """Return the value of ``text`` as JSON, or else as a Python literal; None if it is neither."""
+    """Return the value of ``text`` as JSON, or else as a Python literal or nearly valid JSON; None if it is none of them."""
     exact = _parsed(text)
     if exact is not None:
         return exact if isinstance(exact, Unreadable) else (exact[0], "")
-    literal = read_literal(text)
+    literal = read_literal(text, written=True) or corrected(text)
     return literal if literal is None or isinstance(literal, Unreadable) else (literal[0], "literal")
+
+
+_CORRECTIONS = 3
+
+
+def corrected(text: str) -> tuple[Any] | Unreadable | None:
+    """Return the value of nearly valid JSON that has one reading, with numbers as written; None for other text.
+
+    Comments, surplus commas, other quotes around strings, raw line breaks in strings and Python's words are corrected. A missing
+    comma or quote is not.
+    """
+    if not text or text[0] not in "{[":
+        return None
+    for _ in range(_CORRECTIONS):  # edits that overlap are applied one after the other
+        found = read_json(text).diagnostics
+        if not found or not all(_is_certain(each, text) for each in found):
+            return None
+        text = apply_edits(text, (edit for each in found for edit in each.edits))
+        if (value := _parsed(text)) is not None:
+            return value
+    return None
+
+
+def _is_certain(fault: Diagnostic, text: str) -> bool:
+    """Return whether a fault in JSON has one possible correction."""
+    if not fault.edits or fault.span is None:
+        return False
+    match fault.code:
+        case "JSON003":  # a surplus comma is removed; a missing comma would be inserted
+            return all(edit.span.start < edit.span.end for edit in fault.edits)
+        case "JSON005":  # another kind of quotes; an unquoted word may be prose
+            return not text[fault.span.start].isalnum()
+        case _:
+            return fault.code in ("JSON004", "JSON006", "JSON008")
 
 
 def _is_braced(text: str) -> bool:
@@ -303,6 +384,10 @@ def _is_braced(text: str) -> bool:
 def _same(one: Any, other: Any) -> bool:
     """Return whether two JSON values are equal; true and 1 are different."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _written_int(digits: str) -> WrittenInt:
+    return WrittenInt(int(digits), digits)
 
 
 def _parsed(text: str) -> tuple[Any] | Unreadable | None:
@@ -321,7 +406,7 @@ def _parsed(text: str) -> tuple[Any] | Unreadable | None:
         return made
 
     try:
-        value = json.loads(text, object_pairs_hook=pairs)
+        value = json.loads(text, object_pairs_hook=pairs, parse_int=_written_int, parse_float=WrittenFloat)
     except RecursionError:
         return Unreadable(f"it is nested more than {MAX_DEPTH} levels deep")
     except ValueError as error:  # also an integer of thousands of digits

@@ -23,12 +23,13 @@ from .answers import (
     TWO_OBJECTS,
     CutOff,
     bare_text,
+    corrected,
     fenced_blocks,
     inner_text,
     read_object,
     without_thinking,
 )
-from .literals import MAX_DIGITS, Reading, Unreadable, is_json, kind_of, read, short
+from .literals import MAX_DIGITS, Reading, Unreadable, is_json, kind_of, plain_numbers, read, short, written_json
 from .unicode_forms import canonical, caseless
 
 Type: TypeAlias = str | Sequence[str]
@@ -58,17 +59,19 @@ class Unfit:
     reason: str
 
 
-def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
+def as_type(text: str, kind: Type, *, strict: bool = False, items: Type | None = None) -> Fit | Unfit:
     """Return the answer ``text`` as a value of type ``kind``, or the reason why it does not fit.
 
-    If ``strict`` is true, nothing is coerced.
+    If ``strict`` is true, nothing is coerced. ``items`` is the type of the elements of a list (None: any). A list that consists of
+    a word such as "none" does not fit.
     """
     if kind == "text":
         return Fit(text)
-    if strict:
+    if strict and kind not in ("json", "list"):
         return _exactly(text, kind)
     if kind in ("json", "list"):
-        return _structure(text, str(kind))
+        found = _exactly(text, kind) if strict else _structure(text, str(kind))
+        return found if isinstance(found, Unfit) else _with_items(found, text, kind, items, strict)
     if isinstance(kind, str) and kind not in _SCALARS:
         return Unfit(f"unknown type {kind!r}")
     if len(text) > MAX_ANSWER:
@@ -97,6 +100,26 @@ def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
     )
 
 
+def _with_items(found: Fit, text: str, kind: Type, items: Type | None, strict: bool) -> Fit | Unfit:
+    """Return a list with elements of type ``items``; a list of words such as "none" does not fit."""
+    if kind == "list" and len(found.value) == 1 and (absent := absent_element(found.value)):
+        return Unfit(f"the list contains only {absent}; a list without elements is []")
+    if items is None:
+        return evolve(found, value=plain_numbers(found.value))
+    values, said = [], ""
+    for number, value in enumerate(found.value, 1):
+        item = as_value(value, items, strict=strict)
+        if isinstance(item, Unfit):
+            return Unfit(f"element {number} of the list: {item.reason}")
+        values.append(item.value)
+        said = said or item.coerced
+    return (
+        evolve(found, value=values, how="coerced", coerced=found.coerced or text)
+        if said
+        else evolve(found, value=values)
+    )
+
+
 def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = False) -> Fit | Unfit:
     """Return the JSON value ``value`` converted to type ``kind``, or the reason why it does not fit.
 
@@ -116,20 +139,21 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
     if kind == "text":
         if isinstance(value, str):
             return Fit(value)
-        if _is_number(value) and not strict:
-            return Fit(json.dumps(value), "coerced", json.dumps(value))
+        if isinstance(value, int | float) and not isinstance(value, bool) and not strict:
+            text = written_json(value)
+            return Fit(text, "coerced", text) if text[-1:].isdigit() else Unfit(f"it is not a number: {text}")
         return Unfit(f"it is {kind_of(value)}, not a string")
     if isinstance(value, str):
         if strict:
             return Unfit(f"it is a string, not {_WANTED[kind]}: {short(value)}")
-        if value.strip().casefold() in ("", "null", "n/a"):
+        if value.strip().casefold() in (*_NULLS, *(("none",) if kind == "list" else ())):
             return Fit(None, "coerced", value or '""') if nullable else Unfit(f"it is not a value: {short(value)}")
         found = _one_of_list(value) if kind == "list" else _SCALARS[kind](value)
         if isinstance(found, Unfit) or (kind != "bool" and not _is_small(found.value)):
             return found if isinstance(found, Unfit) else Unfit("it does not fit into 64 bits")
         return Fit(found.value, "coerced", value)
     if kind == "list":
-        return _list(value)
+        return _list(value, nullable and not strict)
     if kind == "bool":
         return Fit(value) if isinstance(value, bool) else Unfit(f"it is {kind_of(value)}, not true or false")
     if not _is_number(value):
@@ -137,9 +161,9 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
                      else "it is not a finite 64-bit number")  # fmt: skip
     if kind == "int" and isinstance(value, float):
         if strict or not value.is_integer():
-            return Unfit(f"it is not a whole number: {json.dumps(value)}")
-        return Fit(int(value), "coerced", json.dumps(value))
-    return Fit(value)
+            return Unfit(f"it is not a whole number: {written_json(value)}")
+        return Fit(int(value), "coerced", written_json(value))
+    return Fit(plain_numbers(value))
 
 
 _WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "list": "a list"}
@@ -163,19 +187,54 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _list(value: Any) -> Fit | Unfit:
+_NULLS = ("", "null", "n/a")
+_ABSENT = re.compile(
+    r"(?:none|null|nil|n\s*/\s*a|n\.\s*a\.?|[-\u2010-\u2015\u2212.?/_\u2026]*|keine?r?s?|aucune?|ningun[oa]|nessun[oa]|nenhuma?|geen"
+    r"|(?:not|none|nothing|never|un)\s*(?:mentioned|specified|stated|given|provided|available|applicable|indicated|reported|found|listed"
+    r"|known|noted|discussed|described))",
+    re.IGNORECASE,
+)
+"""A word or a mark that says that a list has no elements, and is never an element."""
+_DENIED = re.compile(
+    r"(?:\b(?:no|not|none|nothing|neither|never|cannot|without)\b|n['\u2019]t\b).*\b(?:mention|specif|stat(?:e|ed|es)\b|listed|given|provided|found"
+    r"|availab|applica|indicat|report|detect|identif|known|discuss|describ|noted|say|said|appl(?:y|ies)\b)"
+    r"|\b(?:nothing|none|unknown|unspecified|unmentioned)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A sentence that says that there is nothing to list: ``No allergens mentioned.``"""
+
+
+def is_absent(text: str) -> bool:
+    """Return whether ``text`` is a word or a mark that says that there is nothing: none, N/A, not mentioned, a dash, or no text."""
+    return _ABSENT.fullmatch(bare_text(text)) is not None
+
+
+def absent_element(values: Sequence[Any]) -> str:
+    """Return the first element that says that there is nothing, as JSON; "" if there is none."""
+    return next(
+        (written_json(each) for each in values if each is None or (isinstance(each, str) and is_absent(each))), ""
+    )
+
+
+def _list(value: Any, nullable: bool = False) -> Fit | Unfit:
     if not isinstance(value, list):
         return Unfit(f"it is {kind_of(value)}, not a list")
+    if nullable and len(value) == 1 and isinstance(value[0], str) and value[0].strip().casefold() in (*_NULLS, "none"):
+        return Fit(None, "coerced", written_json(value))
+    if absent := absent_element(value):
+        return Unfit(f"the list contains {absent}, which is not an element; a list without elements is []")
     for item in value:
         if not (isinstance(item, bool) or (isinstance(item, str) and _is_text(item)) or _is_number(item)):
             return Unfit(f"the list contains {kind_of(item)}; only strings, numbers and booleans are allowed")
-    return Fit(value)
+    return Fit(plain_numbers(value))
 
 
 def _one_of_list(text: str) -> Fit | Unfit:
     """Return a list with the string ``text`` as its only element. A string that may contain several elements is refused."""
     if not text.strip() or re.search(r"[,;|\n•、，；]|^\s*[\[({]", text):
         return Unfit(f"it is a string, not a list: {short(text)}")
+    if is_absent(text) or _DENIED.search(text):
+        return Unfit(f"it says that there is nothing to list; a list without elements is []: {short(text)}")
     return Fit([text.strip()])
 
 
@@ -192,7 +251,7 @@ def _exactly(text: str, kind: Type) -> Fit | Unfit:
         return found if isinstance(found, Fit) else Unfit(f"it is not {_WANTED[kind]}: {short(bare)}")
     if kind not in ("json", "list"):
         return Unfit(f"unknown type {kind!r}")
-    value = read(bare) if is_json(bare) else Unreadable("the complete answer must be JSON")
+    value = read(bare, written=True) if is_json(bare) else Unreadable("the complete answer must be JSON")
     if isinstance(value, Unreadable):
         return Unfit(f"it is not {'JSON' if kind == 'json' else 'a list'}: {value.reason}")
     if kind == "list" and not isinstance(value.value, list):
@@ -221,9 +280,13 @@ def _structure(text: str, kind: str) -> Fit | Unfit:
     values = [found.value for found in map(read, blocks) if isinstance(found, Reading)] if len(blocks) > 1 else []
     if any(json.dumps(value) != json.dumps(values[0]) for value in values[1:]):
         return Unfit(f"it is not {wanted}: it has two different fenced blocks; answer with one value")
-    found = read(answer)
+    found = read(answer, written=True)
+    if isinstance(found, Unreadable) or found.how in ("fence", "bracket list"):
+        bare = blocks[0] if len(blocks) == 1 else answer.strip()
+        if isinstance(nearly := corrected(bare), tuple):
+            found = Reading(nearly[0], "literal")
     if isinstance(found, Unreadable) or (kind == "json" and found.how == "fence"):
-        single = read_object(text) if kind == "json" else None
+        single = read_object(text, written=True) if kind == "json" else None
         if not isinstance(single, Unreadable) and single is not None:
             return Fit(single.value, "fence" if single.read_as == "fenced" else single.read_as, text.strip())
         if isinstance(single, CutOff) or (single is not None and single.reason == TWO_OBJECTS):
@@ -301,7 +364,7 @@ def _label(value: Any, labels: Sequence[str], strict: bool) -> Fit | Unfit:
         return Unfit(_none_of(value, labels)) if strict else choice_of(value, labels)
     if strict or not (isinstance(value, bool) or _is_number(value)):
         return Unfit(f"it is {kind_of(value)}, not one of {_label_list(labels)}")
-    written = json.dumps(value)
+    written = written_json(value)
     found = choice_of(written, labels)
     return evolve(found, how="coerced", coerced=written) if isinstance(found, Fit) else found
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-How = Literal["json", "python", "fence", "bracket list"]
+How = Literal["json", "python", "fence", "bracket list", "literal"]
 
 MAX_TEXT = 16_000_000
 """Maximum length of a text in code points; a longer text is unreadable."""
@@ -38,18 +38,68 @@ class Unreadable:
     reason: str
 
 
+class WrittenInt(int):
+    """An integer with the text from which it was read: -0, 1_000."""
+
+    written: str
+
+    def __new__(cls, value: int, written: str) -> "WrittenInt":
+        """Return the integer ``value``, which was read from ``written``."""
+        made = super().__new__(cls, value)
+        made.written = written
+        return made
+
+
+class WrittenFloat(float):
+    """A number with a fraction or an exponent, with the text from which it was read: 1.10, 1e3."""
+
+    written: str
+
+    def __new__(cls, text: str) -> "WrittenFloat":
+        """Return the number that ``text`` is."""
+        made = super().__new__(cls, text)
+        made.written = text
+        return made
+
+
+def plain_numbers(value: Any) -> Any:
+    """Return a value without the texts of its numbers."""
+    if isinstance(value, WrittenInt):
+        return int(value)
+    if isinstance(value, WrittenFloat):
+        return float(value)
+    if isinstance(value, dict):
+        return {key: plain_numbers(each) for key, each in value.items()}
+    return [plain_numbers(each) for each in value] if isinstance(value, list) else value
+
+
+def written_json(value: Any) -> str:
+    """Return a value as JSON, with its numbers as they were written."""
+    if isinstance(value, WrittenInt | WrittenFloat):
+        return value.written
+    if isinstance(value, dict):
+        pairs = (f"{json.dumps(key, ensure_ascii=False)}: {written_json(each)}" for key, each in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(written_json, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
 class _Refused(Exception):
     """Raised if a text can't be read in one notation. The message is the reason; it is empty if the text is in another notation."""
 
 
-def read(text: str) -> Reading | Unreadable:
-    """Read ``text`` in the first notation that fits the complete text. Never raises an exception."""
+def read(text: str, *, written: bool = False) -> Reading | Unreadable:
+    """Read ``text`` in the first notation that fits the complete text. Never raises an exception.
+
+    With ``written``, numbers have the text from which they were read.
+    """
     if len(text) > MAX_TEXT:
         return Unreadable(f"it is longer than {MAX_TEXT:,} characters")
     stripped = text.strip()
     for how, rung in _RUNGS:
         try:
-            return Reading(rung(stripped), how)
+            return Reading(rung(stripped, written), how)
         except _Refused as refused:
             if str(refused):  # the notation was recognised but has a fault, so later notations are not tried
                 return Unreadable(str(refused))
@@ -65,10 +115,13 @@ def is_json(text: str) -> bool:
     return True
 
 
-def read_literal(text: str) -> tuple[Any] | Unreadable | None:
-    """Read ``text`` as a Python literal or as JSON with trailing commas. Return None if it is neither. Never raises an exception."""
+def read_literal(text: str, *, written: bool = False) -> tuple[Any] | Unreadable | None:
+    """Read ``text`` as a Python literal or as JSON with trailing commas. Return None if it is neither. Never raises an exception.
+
+    With ``written``, numbers have the text from which they were read.
+    """
     try:
-        return (_python(text.strip()),)
+        return (_python(text.strip(), written),)
     except _Refused as refused:
         return Unreadable(str(refused)) if str(refused) else None
 
@@ -95,11 +148,12 @@ def kind_of(value: object) -> str:
     return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else type(value).__name__
 
 
-def _json(text: str) -> Any:
+def _json(text: str, written: bool = False) -> Any:
     if not text or text[0] not in '{["-0123456789tfn':
         raise _Refused
     try:
-        return _checked_depth(json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=_float,
+        integer, number = (_written_integer, WrittenFloat) if written else (_integer, _float)
+        return _checked_depth(json.loads(text, object_pairs_hook=_object, parse_int=integer, parse_float=number,
                                          parse_constant=_constant))  # fmt: skip
     except RecursionError:
         raise _Refused(f"it is nested more than {MAX_DEPTH} levels deep") from None
@@ -120,6 +174,10 @@ def _integer(digits: str) -> int:
     if len(digits) > MAX_DIGITS:
         raise _Refused(f"an integer has more than {MAX_DIGITS} digits")
     return int(digits)
+
+
+def _written_integer(digits: str) -> int:
+    return WrittenInt(_integer(digits), digits)
 
 
 def _float(text: str) -> float:
@@ -166,7 +224,7 @@ _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}
 _ESCAPED = {"\n": "", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-def _python(text: str) -> Any:
+def _python(text: str, written: bool = False) -> Any:
     """Read a Python literal. JSON's words and trailing commas are accepted too, because models mix the notations.
 
     ``ast.literal_eval`` is not used, because it warns about ``"\\d"``, loses the order of a set and duplicate keys, and
@@ -179,12 +237,12 @@ def _python(text: str) -> Any:
         if token is None:
             raise _Refused
         position = token.end()
-        kind, written = token.lastgroup, token[token.lastgroup or 0]
+        kind, word = token.lastgroup, token[token.lastgroup or 0]
         value: Any
         if kind == "open":
             if len(stack) >= MAX_DEPTH:
                 raise _Refused(f"it is nested more than {MAX_DEPTH} levels deep")
-            stack.append(_Container(written))
+            stack.append(_Container(word))
             continue
         if kind in ("comma", "colon"):
             if not stack:
@@ -192,16 +250,18 @@ def _python(text: str) -> Any:
             (stack[-1].comma if kind == "comma" else stack[-1].colon)()
             continue
         if kind == "close":
-            if not stack or _CLOSES[stack[-1].opening] != written:
+            if not stack or _CLOSES[stack[-1].opening] != word:
                 raise _Refused
             value = stack.pop().finished()
         elif kind == "word":
-            value = _WORDS[written]
+            value = _WORDS[word]
         elif kind == "number":
-            digits = written.replace("_", "")
-            value = _integer(digits) if re.fullmatch(r"[-+]?\d+", digits) else _float(digits)
+            digits = word.replace("_", "")
+            is_whole = re.fullmatch(r"[-+]?\d+", digits) is not None
+            value = _integer(digits) if is_whole else _float(digits)
+            value = value if not written else WrittenInt(value, word) if is_whole else WrittenFloat(word)
         else:
-            value = _unquoted(written, kind or "")
+            value = _unquoted(word, kind or "")
         if not stack:
             if text[position:].strip():
                 raise _Refused
@@ -285,7 +345,7 @@ def _escaped(match: re.Match[str]) -> str:
 _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 
-def _fence(text: str) -> Any:
+def _fence(text: str, written: bool = False) -> Any:
     """Read the contents of the first fenced block.
 
     The block begins at a line that begins with a fence, and ends at a line with only a fence.
@@ -298,16 +358,19 @@ def _fence(text: str) -> Any:
             body, reason = text[opening.end() : line.start()].strip(), ""
             for rung in (_json, _python, _bracket_list):
                 try:
-                    return rung(body)
+                    return rung(body, written)
                 except _Refused as refused:
                     reason = reason or str(refused)
             raise _Refused(reason)
     raise _Refused
 
 
-def _bracket_list(text: str) -> list[str]:
+_COMMENT = re.compile(r"(?:^|\s)//|/\*")
+
+
+def _bracket_list(text: str, written: bool = False) -> list[str]:
     body = text[1:-1]
-    if text[:1] != "[" or text[-1:] != "]" or any(c in body for c in "[]{}"):
+    if text[:1] != "[" or text[-1:] != "]" or any(c in body for c in "[]{}") or _COMMENT.search(body):
         raise _Refused
     items: list[str] = []
     depth = start = 0
@@ -327,7 +390,7 @@ def _bracket_list(text: str) -> list[str]:
     return [item[1:-1] if len(item) > 1 and item[0] == item[-1] and item[0] in "\"'" else item for item in items]
 
 
-_RUNGS: tuple[tuple[How, Callable[[str], Any]], ...] = (
+_RUNGS: tuple[tuple[How, Callable[[str, bool], Any]], ...] = (
     ("json", _json),
     ("python", _python),
     ("fence", _fence),

@@ -9,7 +9,7 @@ import orjson
 
 from ...lang.answers import ObjectRead, read_object
 from ...lang.coercion import Fit, as_type
-from ...lang.literals import is_json
+from ...lang.literals import is_json, plain_numbers, written_json
 from .json_schema import canonical, first_fault, plain, read_json, validator
 
 _FENCE_HEAD = re.compile(r"```[A-Za-z]*[ \t]*")
@@ -48,7 +48,21 @@ def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) 
     except ValueError as error:
         return "", f"it is not valid JSON: {error}"
     why = first_fault(validator(schema), value)
+    if why and not strict and isinstance(value, dict):  # the keys may differ from the schema's in letter case only
+        found = read_object(text, _keys_of(schema) or (), written=True)
+        if (
+            isinstance(found, ObjectRead)
+            and found.keys
+            and not first_fault(validator(schema), plain_numbers(found.value))
+        ):
+            return _dumped(found.value), ""
     return ("", why) if why else (text, "")
+
+
+def _dumped(value: Any) -> str:
+    """Return a value as JSON, with its numbers as they were written if JSON allows that."""
+    text = written_json(value)
+    return text if is_json(text) else json.dumps(plain_numbers(value), ensure_ascii=False)
 
 
 def _embedded_json(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
@@ -56,9 +70,9 @@ def _embedded_json(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
     wanted = _keys_of(schema)
     if wanted is None:
         return text, ""
-    found = read_object(text, wanted)
+    found = read_object(text, wanted, written=True)
     if isinstance(found, ObjectRead):
-        return json.dumps(found.value, ensure_ascii=False), ""
+        return _dumped(found.value), ""
     if "{" not in text:
         return text, ""  # the JSON error is more informative
     return "", f"it can't be used: {found.reason}"

@@ -16,8 +16,8 @@ from attrs import field, frozen
 
 from ...adapters.llm.answers import unfenced
 from ...adapters.llm.json_schema import read_json
-from ...lang.answers import read_object
-from ...lang.coercion import Fit, as_value
+from ...lang.answers import read_object, with_wanted_keys
+from ...lang.coercion import Fit, as_value, is_absent
 from ...lang.literals import Unreadable
 from ..errors import short_repr
 from ..excerpts import fenced, filled
@@ -215,8 +215,8 @@ class Panel:
 def _normalised(text: str, scale: Literal["unit", "ten"]) -> str:
     """Return the evaluation that ``text`` contains, as JSON in the form of the schema.
 
-    Unknown fields are dropped, and missing suggestions become an empty list (the default). Raises ``ValueError`` with a clause that
-    tells the judge what is wrong.
+    Unknown fields are dropped. Missing suggestions, null and words such as "none" become an empty list (the default). Raises
+    ``ValueError`` with a clause that tells the judge what is wrong.
     """
     wanted = evaluation_schema(scale)["properties"]
     try:
@@ -228,10 +228,17 @@ def _normalised(text: str, scale: Literal["unit", "ten"]) -> str:
         said = found.value
     if not isinstance(said, dict):
         return text
-    made = {name: value for name, value in said.items() if name in wanted}
+    keyed = with_wanted_keys(said, tuple(wanted))
+    if isinstance(keyed, Unreadable):
+        raise ValueError(keyed.reason)
+    made = {name: value for name, value in keyed[0].items() if name in wanted}
     suggestions = made.setdefault("improvement_suggestions", [])
-    if isinstance(suggestions, str):
-        suggestions = made["improvement_suggestions"] = [suggestions] if suggestions.strip() else []
+    if suggestions is None or isinstance(suggestions, str):
+        suggestions = made["improvement_suggestions"] = [suggestions]
+    if isinstance(suggestions, list):
+        suggestions = made["improvement_suggestions"] = [
+            each for each in suggestions if each is not None and not (isinstance(each, str) and is_absent(each))
+        ]
     if (
         isinstance(suggestions, list) and len(suggestions) > _MOST
     ):  # more suggestions than any judge writes; checking them would take seconds

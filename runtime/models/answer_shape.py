@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from ...adapters.llm.json_schema import first_fault, validator
-from ...lang.coercion import Fit, Type, Unfit, as_type, as_value
+from ...lang.coercion import Fit, Type, Unfit, as_type
 from ...lang.literals import short
 
 SHAPE_OPTIONS = ("min", "max", "items", "schema")
@@ -39,18 +39,9 @@ class Shape:
 
     def fit(self, text: str, *, strict: bool = False) -> Fit | Unfit:
         """Return the value of an answer, or the reason why it does not fit. With ``strict``, nothing is coerced."""
-        fit = as_type(text, self.kind, strict=strict)
+        fit = as_type(text, self.kind, strict=strict, items=self.items)
         if isinstance(fit, Unfit):
             return fit
-        if self.items is not None:
-            values, said = [], ""
-            for number, value in enumerate(fit.value, 1):
-                item = as_value(value, self.items, strict=strict)
-                if isinstance(item, Unfit):
-                    return Unfit(f"element {number} of the list: {item.reason}")
-                values.append(item.value)
-                said = said or item.coerced
-            fit = evolve(fit, value=values, how="coerced", coerced=fit.coerced or text) if said else fit
         if self.is_checked and self.schema is not None and (fault := first_fault(validator(self.schema), fit.value)):
             return Unfit(fault)
         return fit

@@ -24,6 +24,7 @@ from ...adapters.llm.middleware import (
     with_floats,
     without_thoughts,
 )
+from ...lang.answers import answer_after_thoughts
 from ...lang.coercion import Fit, Type, Unfit
 from ...lang.diagnostic import nearest
 from ...lang.literals import is_json
@@ -219,7 +220,8 @@ class Caller:
         if answer.raw and isinstance(fit, Fit):
             came = shape.fit(answer.raw, strict=self.strict_types)
             same = isinstance(came, Fit) and came.value == fit.value
-            fit = came if same else Fit(fit.value, "embedded", answer.raw)
+            how = "thinking" if answer_after_thoughts(answer.raw) == answer.text else "embedded"
+            fit = came if same else Fit(fit.value, how, answer.raw)
         return fit
 
     def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:

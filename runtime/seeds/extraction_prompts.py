@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from ...lang.answers import MAX_ANSWER, ObjectRead, read_object
 from ...lang.coercion import Type, Unfit, as_type, as_value
-from ...lang.literals import Reading, is_json, read
+from ...lang.literals import Reading, is_json, read, short, written_json
 from ...lang.trees.seed import Example, Extracted, FormulaSeed, ReviewHandling
 from ..excerpts import clipped, fenced
 from .reviews import Review
@@ -65,34 +65,52 @@ def answer_coercion(fields: Sequence[Extracted], strict: bool = False) -> Callab
             if name in wanted:
                 found = as_value(value, kind_of_field(wanted[name]), strict=strict, nullable=True)
                 made[name] = value if isinstance(found, Unfit) else found.value
+        if not made:
+            raise ValueError(_no_field(fields))
         same = json.dumps(made) == json.dumps(answer.value)
-        return text if same and answer.read_as == "exact" else json.dumps(made, ensure_ascii=False)
+        return text if same and answer.read_as == "exact" and not answer.keys else json.dumps(made, ensure_ascii=False)
 
     return tidy
 
 
 def read_answer(text: str, fields: Sequence[Extracted], strict: bool = False) -> FieldValues | str:
-    """Return the values of ``fields`` in the answer ``text``, or the reason why the answer has no readable object."""
+    """Return the values of ``fields`` in the answer ``text``, or the reason why the answer has no readable object with a field.
+
+    The reason contains the beginning of the answer.
+    """
     answer = _object(text, fields, strict)
     if isinstance(answer, str):
-        return answer
+        return f"{answer}; it is {_shown(text)}"
+    if not any(each.name in answer.value for each in fields):
+        return f"{_no_field(fields)}; it is {_shown(text)}"
     values: dict[str, Any] = {}
     invalid: dict[str, str] = {}
     coerced: dict[str, str] = {}
     for each in fields:
         if each.name not in answer.value:
-            invalid[each.name] = ""
+            invalid[each.name] = clipped(text, _RAW)
             continue
         given = answer.value[each.name]
         found = as_value(given, kind_of_field(each), strict=strict, nullable=True)
         if isinstance(found, Unfit):
-            written = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+            written = given if isinstance(given, str) and given.strip() else written_json(given)
             invalid[each.name] = clipped(written, _RAW)
             continue
         values[each.name] = found.value
-        if found.coerced:
+        if each.name in answer.keys:
+            coerced[each.name] = clipped(written_json({answer.keys[each.name]: given})[1:-1], _RAW)
+        elif found.coerced:
             coerced[each.name] = clipped(found.coerced, _RAW)
     return FieldValues(values, invalid, coerced, answer.read_as)
+
+
+def _no_field(fields: Sequence[Extracted]) -> str:
+    names = " or ".join(short(each.name) for each in fields[:5])
+    return f"the answer can't be used: it has no field {names}"
+
+
+def _shown(text: str) -> str:
+    return short(" ".join(text.split()), _RAW)
 
 
 def read_choice(text: str, wanted: Extracted, strict: bool = False) -> FieldValues:
@@ -109,11 +127,11 @@ def read_choice(text: str, wanted: Extracted, strict: bool = False) -> FieldValu
 def _object(text: str, fields: Sequence[Extracted], strict: bool) -> ObjectRead | str:
     """Return the object in the answer, or the reason why no object can be read."""
     if strict:
-        whole = read(text) if is_json(text) and len(text) <= MAX_ANSWER else None
+        whole = read(text, written=True) if is_json(text) and len(text) <= MAX_ANSWER else None
         if isinstance(whole, Reading) and isinstance(whole.value, dict):
             return ObjectRead(whole.value, "exact")
         return "the answer must be a single JSON object"
-    found = read_object(text, [each.name for each in fields])
+    found = read_object(text, [each.name for each in fields], written=True)
     return found if isinstance(found, ObjectRead) else f"the answer can't be used: {found.reason}"
 
 

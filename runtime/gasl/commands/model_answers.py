@@ -6,6 +6,7 @@ from typing import Any
 from attrs import frozen
 
 from ....lang.answers import ObjectRead, fenced_blocks, read_object
+from ....lang.coercion import absent_element
 from ....lang.literals import Reading, kind_of, read, short
 from ....lang.trees.gasl import Column
 
@@ -148,6 +149,8 @@ def _columns(fields: Mapping[str, Any], columns: Sequence[Column]) -> str:
                 else kind_of(value)
             )
             return f"{short(column.name)} must be {column.type}, not {found_text}"
+        if isinstance(value, list) and len(value) == 1 and (absent := absent_element(value)):
+            return f"{short(column.name)} lists only {absent}; a list without elements is []"
     names = {column.name for column in columns}
     for name in fields:
         if name not in names:

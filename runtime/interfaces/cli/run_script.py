@@ -320,7 +320,8 @@ def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: s
     if unasked := sum(failed.is_unasked for _, failed in items):
         say(f"{counted(unasked, 'item')} {'was' if unasked == 1 else 'were'} not asked")
     if converted := coercions(run):
-        for line in (*converted, "use --strict-types to refuse such answers"):
+        is_typed = any(each.how != "thinking" for each in run.coerced)
+        for line in (*converted, *(["use --strict-types to refuse such answers"] if is_typed else [])):
             say(line)
     if figures.reached:
         say(f"the budget was reached: {raising(figures.reached)}")

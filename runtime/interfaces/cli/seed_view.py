@@ -191,7 +191,7 @@ _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
 
 _READ_AS = {
-    "thinking": "after reasoning", "fenced": "in a code fence", "embedded": "in prose", "literal": "as Python literals"
+    "thinking": "after reasoning", "fenced": "in a code fence", "embedded": "in prose", "literal": "as nearly valid JSON"
 }  # fmt: skip
 
 

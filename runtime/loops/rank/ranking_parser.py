@@ -289,13 +289,9 @@ def _as_entries(text: str, names: Names) -> list[Any] | Order | None:
     if all(number is None or name is None or number == name for number, name in found):
         made = [number if number is not None else name for number, name in found]
         bare = [number for number, name in found if name is None]
-        only = {name for number, name in found if number is None}
+        only = {name for number, name in found if number is None and name is not None}
         # Lines with only an index and lines with only a name are one list if both say the same.
-        return (
-            made
-            if not bare or not only or len(set(made)) == 1
-            else Order(reason=_contradiction(bare, only - {None}, names))
-        )
+        return made if not bare or not only or len(set(made)) == 1 else Order(reason=_contradiction(bare, only, names))
     is_list = len(found) > 1 and all(map(_LIST_MARK.match, lines))
     if is_list and numbers == list(range(1, len(found) + 1)) and all(name is not None for name in called):
         return called  # the numbers are positions, as in "1. Milkcrate Cafe\n2. Blue Door"
@@ -347,8 +343,8 @@ def _parse_entry(line: str, names: Names) -> tuple[int | None, int | None] | Non
     if others - {number, name}:
         return None
     bare = names.pattern.sub(" ", rest) if names.pattern is not None else rest
-    if number is None and name is not None and (behind := _INDEX_BEHIND.fullmatch(bare)):  # "Milkcrate Cafe (5)"
-        number, bare = int(behind[1]), ""
+    if number is None and name is not None and (last := _INDEX_BEHIND.fullmatch(bare)):  # "Milkcrate Cafe (5)"
+        number, bare = int(last[1]), ""
     if not re.search(r"[^\W_]", _AS_ITEM.sub(" ", bare)):
         return number, name
     if head is None:

@@ -70,6 +70,13 @@ def test_thoughts_prose_and_words_for_true_are_read():
     assert (found.score, found.meets_criteria, len(model.judged)) == (0.9, True, 1)
 
 
+def test_thoughts_of_the_writer_are_neither_checked_nor_judged():
+    model = Model(["<think>one two three four five</think>Two words"], [evaluation(9)])
+    result = answered(model, checks=["words:..2"])
+    assert (result.final_answer, result.iterations[0].evaluation.score) == ("Two words", 0.9)
+    assert "one two three" not in model.judged[0][0]
+
+
 def test_the_schema_of_whole_numbers_is_one_that_servers_take_strictly():
     assert strict_ready(evaluation_schema("ten"))
     assert list(evaluation_schema("unit")["properties"]) == [
@@ -291,6 +298,14 @@ class TestHostile:
         told = model.wrote[1][0]
         assert len(told) < 25_000
         assert "a\n… [980,000 characters left out] …\nb" in told
+
+    @pytest.mark.parametrize("written", ["null", '"none"', '"N/A"', '""', "[null]", '["None."]', "[]"])
+    def test_no_suggestions_may_be_written_in_many_ways(self, written):
+        said = f'{{"evaluation_reasoning": "ok", "Score": 0.9, "meets_criteria": true, "improvement_suggestions": {written}}}'
+        model = Model(["x"], [said])
+        result = answered(model)
+        assert result.iterations[0].evaluation.improvement_suggestions == ()
+        assert len(model.judged) == 1
 
     def test_what_a_judge_says_is_bounded(self):
         said = evaluation(5, *(f"{n}" + "s" * 10_000 for n in range(30)), reason="r" * 100_000)

@@ -263,6 +263,30 @@ def test_thoughts_without_an_answer_fail_the_step(answer: str, kind: str) -> Non
     assert [each.text for each in heard if isinstance(each, CallFinished)] == [answer]
 
 
+@pytest.mark.parametrize(
+    "answer", ["none", '"none"', '["none"]', '["N/A"]', "[null]", '[""]', "-", '["not mentioned"]', "Not mentioned"]
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_list_is_never_a_word_for_nothing(answer: str, strict: bool) -> None:
+    client = Scripted(default=[answer, "[]"])
+    result = run('(a)=LLM("x", type=list)', client, strict_types=strict)
+    assert (result.value, result.calls) == ([], 2)
+
+
+@pytest.mark.parametrize("answer", ['["1.10", 2.50, 1e3]', "['1.10', 2.50, 1e3]", '["1.10", // first\n 2.50, 1e3]'])
+def test_numbers_in_a_list_of_texts_keep_their_digits(answer: str) -> None:
+    result = run('(a)=LLM("x", type=list, items=text)', Scripted(default=answer))
+    assert (result.value, result.calls) == (["1.10", "2.50", "1e3"], 1)
+
+
+@pytest.mark.parametrize(
+    "answer", ["{'a': [1,], /* so */ 'b': None}", '```\n{"a": [1], "b": null,}\n```', '{"a": [1], // so\n"b": None}']
+)
+def test_json_with_one_reading_is_read(answer: str) -> None:
+    result = run('(a)=LLM("x", type=json)', Scripted(default=answer))
+    assert (result.value, result.calls) == ({"a": [1], "b": None}, 1)
+
+
 def test_strict_types_take_nothing_but_the_type() -> None:
     client = Scripted(default=["**5**", "5"])
     result = run('(a)=LLM("x", type=int)', client, strict_types=True)

@@ -104,9 +104,21 @@ def test_a_client_that_answers_no_json_fails_after_one_repair() -> None:
     found, client = alone("It was mild.")
     assert len(client.prompts) == 2
     assert found.failed == (
-        'bad_answer: the answer can\'t be used: it has no JSON object with "severity" or "people" (even after a repair)'
+        'bad_answer: the answer can\'t be used: it has no JSON object with "severity" or "people"; '
+        'it is "It was mild." (even after a repair)'
     )
     assert found.extraction == {}
+
+
+@pytest.mark.parametrize(
+    "refusal", ['{"error": "I may not read this."}', "{}", '{"name": "save", "arguments": {"severity": "mild"}}']
+)
+def test_a_refusal_in_json_fails_like_one_in_prose(refusal: str) -> None:
+    answers = {"first": refusal, "second": '{"severity": "mild", "people": null}'}
+    context = {"reviews": [{"text": "food first"}, {"text": "food second"}]}
+    result = asyncio.run(run_one(food_seed(), context, Scripted(answers)))
+    assert (result.status, result.outputs["N"]) == ("partial", 1)
+    assert json.dumps(refusal) in result.extractions[0].failed
 
 
 def test_a_failed_extraction_is_told_and_the_others_count() -> None:

@@ -1,5 +1,6 @@
 """How an answer is read: what fits, what nearly fits, what does not."""
 
+import contextlib
 import json
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.adapters.llm.answers import check_answer
+from knotwork.lang.literals import short
 from knotwork.lang.trees.seed import Extracted, ReviewHandling
 from knotwork.runtime.seeds.extraction_prompts import (
     FieldValues,
@@ -60,7 +62,9 @@ def test_values_that_do_not_fit_are_kept_as_they_were_said(kind: str, value: Any
 
 
 def test_a_field_that_is_missing_is_invalid() -> None:
-    assert read_answer('{"severity": "mild"}', (SEVERITY, PEOPLE)) == FieldValues({"severity": "mild"}, {"people": ""})
+    assert read_answer('{"severity": "mild"}', (SEVERITY, PEOPLE)) == FieldValues(
+        {"severity": "mild"}, {"people": '{"severity": "mild"}'}
+    )
 
 
 def test_a_fence_around_the_answer_does_not_matter() -> None:
@@ -205,3 +209,115 @@ def test_two_readings_differ(first: Any, second: Any) -> None:
 def test_an_invalid_field_agrees_with_none() -> None:
     invalid = FieldValues({}, {"severity": "x"})
     assert agreement((SEVERITY,), invalid, invalid) == (FieldValues(), (SEVERITY,))
+
+
+DISHES = Extracted("dishes", "list")
+CODE = Extracted("code", "text")
+MENU = (SEVERITY, DISHES, CODE)
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "coerced"),
+    [
+        ('"none"', None, "none"), ('"None"', None, "None"), ('"N/A"', None, "N/A"), ('["none"]', None, '["none"]'), ('[""]', None, '[""]'),
+        ("null", None, ""), ("[]", [], ""), ('"soup"', ["soup"], "soup"), ('["no salt", "soup"]', ["no salt", "soup"], ""),
+        ('"No dessert"', ["No dessert"], "No dessert"),
+    ],
+)  # fmt: skip
+def test_a_word_for_nothing_is_an_empty_list(written: str, value: Any, coerced: str) -> None:
+    said = read_answer(f'{{"severity": "mild", "dishes": {written}, "code": "a"}}', MENU)
+    assert isinstance(said, FieldValues)
+    assert (said.values["dishes"], said.coerced.get("dishes", "")) == (value, coerced)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '"-"', '"\u2014"', '"not mentioned"', '"Not specified."', '"unknown"', '"nothing"', '"keine"', '"No dishes mentioned."',
+        '"The guest does not say."', '["-"]', '["not mentioned"]', '["soup", "none"]', '["soup", ""]', "[null]", '["soup", "N/A"]',
+    ],
+)  # fmt: skip
+def test_a_word_for_nothing_is_no_element_of_a_list(written: str) -> None:
+    said = read_answer(f'{{"severity": "mild", "dishes": {written}, "code": "a"}}', MENU)
+    assert isinstance(said, FieldValues)
+    assert said.invalid == {"dishes": json.loads(written) if written[0] == '"' else written}
+
+
+@pytest.mark.parametrize(
+    "digits",
+    ["1.10", "2.50", "1e3", "1E+5", "-0", "0", "3.0", "0.1234567890123456789", "12345678901234567890123", "1e400"],
+)
+@pytest.mark.parametrize(
+    "text", ['{"severity": "mild", "dishes": [], "code": %s}', "{'severity': 'mild', 'dishes': None, 'code': %s}"]
+)
+def test_a_text_keeps_the_digits_of_a_number(text: str, digits: str) -> None:
+    for written in (text % digits, f"So:\n{text % digits} Good?"):
+        said = read_answer(written, MENU)
+        if not isinstance(said, FieldValues):  # as a Python literal it is too large
+            assert digits == "1e400"
+            continue
+        assert (said.values["code"], said.coerced["code"]) == (digits, digits)
+        tidied = json.loads(answer_coercion(MENU)(written))
+        assert tidied["code"] == digits
+
+
+def test_an_invalid_number_is_kept_as_it_was_written() -> None:
+    said = read_answer('{"severity": 1.10, "dishes": [[2.50]], "code": [1e3]}', MENU)
+    assert isinstance(said, FieldValues)
+    assert said.invalid == {"severity": "1.10", "dishes": "[[2.50]]", "code": "[1e3]"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"error": "I may not read this."}', '{"name": "save", "arguments": {"severity": "mild"}}', "{}", "I may not read this.",
+        '{"answer": {"severity": "mild"}}', 'Sorry. {"error": "no"}', "```json\n{}\n```", '{"severity_": "mild"}',
+    ],
+)  # fmt: skip
+def test_an_answer_without_a_field_fails_with_its_text(text: str) -> None:
+    said = read_answer(text, MENU)
+    assert isinstance(said, str)
+    assert said.endswith(f"; it is {short(' '.join(text.split()), 300)}")
+    if "{" in text:
+        with (
+            pytest.raises(ValueError, match=r"no field|no JSON object") if text[0] == "{" else contextlib.nullcontext()
+        ):
+            assert answer_coercion(MENU)(text) == text
+
+
+def test_keys_in_another_letter_case_are_read_and_noted() -> None:
+    text = '{"Severity": "mild", "DISHES": ["soup"], "code": "a"}'
+    said = read_answer(text, MENU)
+    assert isinstance(said, FieldValues)
+    assert said.values == {"severity": "mild", "dishes": ["soup"], "code": "a"}
+    assert said.coerced == {"severity": '"Severity": "mild"', "dishes": '"DISHES": ["soup"]'}
+    assert json.loads(answer_coercion(MENU)(text)) == said.values
+    assert isinstance(read_answer(text, MENU, strict=True), FieldValues)
+    assert read_answer(text, MENU, strict=True).invalid.keys() == {"severity", "dishes"}
+    same = read_answer('{"code": "a", "Code": "a"}', (CODE,))
+    assert isinstance(same, FieldValues) and same.values == {"code": "a"}
+    both = (CODE, Extracted("Code", "text"))
+    assert read_answer('{"code": "a", "Code": "b"}', both) == FieldValues({"code": "a", "Code": "b"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"code": "a", "Code": "b"}', '{"CODE": "a", "Code": "b"}', '{"code": "a", "code": "a"}', '{"code": "a"} {"code": "b"}',
+        '{"code": "a" "x": 1}', '{"code": a}', '{code: "a"}', '{"code": "a',
+    ],
+)  # fmt: skip
+def test_what_has_two_readings_is_refused(text: str) -> None:
+    assert isinstance(read_answer(text, (CODE,)), str)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"code": "a\nb"}', '{"code": "a\nb",}', '{"code": "a\nb" /* {it\'s} */}', '// the code\n{"code": "a\nb"}',
+        '{"code": "a\nb", // last, "x": 1\n}', "{'code': 'a\\nb'}", "{\u201ccode\u201d: \u201ca\\nb\u201d}",
+        '```json\n{"code": "a\nb", "more": None,}\n```', '\ufeff{"code": "a\nb", "ok": True}',
+    ],
+)  # fmt: skip
+def test_what_has_one_reading_is_read_and_noted(text: str) -> None:
+    assert read_answer(text, (CODE,)) == FieldValues({"code": "a\nb"}, read_as="literal")

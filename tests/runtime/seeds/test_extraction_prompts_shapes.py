@@ -43,7 +43,7 @@ VALUES: list[tuple[str, str, Any]] = [
     ("n", '"2"', 2), ("n", '" 2 "', 2), ("n", "2.0", 2), ("n", '"2.0"', 2), ("n", '"-2"', -2), ("n", '"null"', None), ("n", '"N/A"', None),
     ("n", '""', None), ("score", '"4.5"', 4.5), ("score", '" 4.5"', 4.5), ("score", '"n/a"', None), ("score", '"4"', 4.0),
     ("open", '"true"', True), ("open", '"FALSE"', False), ("open", '"Yes"', True), ("open", '"no"', False), ("open", '"null"', None),
-    ("dishes", '"soup"', ["soup"]), ("dishes", '"N/A"', None), ("note", "5", "5"), ("note", "2.50", "2.5"),
+    ("dishes", '"soup"', ["soup"]), ("dishes", '"N/A"', None), ("note", "5", "5"), ("note", "2.50", "2.50"),
 ]  # fmt: skip
 EXACT: list[tuple[str, str, Any]] = [
     ("n", "null", None), ("score", "4", 4), ("score", "null", None), ("open", "false", False), ("open", "null", None), ("dishes", "[]", []),

@@ -304,6 +304,14 @@ def test_answers_of_any_kind_give_a_status() -> None:
     check()
 
 
+@pytest.mark.parametrize("written", ["none", "N/A", "", "-", None])
+def test_a_list_column_is_never_a_word_for_nothing(written: str | None) -> None:
+    text = 'PROCESS v USING "do it" AS x RETURNING (tags LIST)'
+    result = process(answer({"ids": ["i1"], "tags": [written]}), text)
+    assert result.status == "schema_mismatch"
+    assert f'"tags" lists only {json.dumps(written)}; a list without elements is []' in str(result)
+
+
 # With the layer that validates below
 
 
