@@ -139,7 +139,10 @@ class Call(Node):
 
     def option(self, name: str) -> "Value | None":
         """Return the value of the option ``name``, or None if it is missing. If the option is given twice, its last value is returned."""
-        return next((option.value for option in reversed(self.options) if option.name == name), None)
+        for option in reversed(self.options):
+            if option.name == name:
+                return option.value
+        return None
 
 
 Value: TypeAlias = Template | Reference | Scalar | Word | Choice | ListValue | ObjectValue | Call
@@ -199,19 +202,17 @@ class Script:
         return tuple((step, call) for step in self.steps for call in calls_of(step))
 
 
-def calls_of(step: Step) -> Iterator[Call]:
-    """Yield the calls of ``step``: its own call and those inside it, in source order."""
-    if all(isinstance(value, _SIMPLE) for value in step.call.arguments) and all(
-        isinstance(option.value, _SIMPLE) for option in step.call.options
-    ):
-        yield step.call  # the common case, without a walk
-        return
-    for node in walk(step):
-        if isinstance(node, Call):
-            yield node
+def calls_of(step: Step) -> list[Call]:
+    """Return the calls of ``step``: its own call and those inside it, in source order."""
+    call, values = step.call, step.call.arguments
+    if call.options:
+        values += tuple(option.value for option in call.options)
+    if _SIMPLE.issuperset(map(type, values)):
+        return [call]  # the common case, without a walk
+    return [node for node in walk(step) if isinstance(node, Call)]
 
 
-_SIMPLE = (Template, Reference, Scalar, Word, Choice)
+_SIMPLE = frozenset({Template, Reference, Scalar, Word, Choice})
 """The values that contain no calls."""
 
 

@@ -305,7 +305,8 @@ class Execution:
 
     def _settle(self, step: str, result: StepResult, outcome: Outcome | None) -> None:
         self.results[step] = result
-        before = max((self._paths.get(name, 0.0) for name in self._inputs[step]), default=0.0)
+        inputs = self._inputs[step]
+        before = max([self._paths.get(name, 0.0) for name in inputs]) if inputs else 0.0
         self._paths[step] = before + result.seconds
         if self.record is not None:
             self.record.step_done(result, outcome)

@@ -301,7 +301,7 @@ class Caller:
         if shown is not None and failed is None:
             shown.complete(answer.text)
         if is_sent:  # a call rejected by the budget was not sent
-            calls = max(answer.attempts, int(answer.cached))
+            calls = answer.attempts or int(answer.cached)
             spent.add(calls, answer.usage, answer.cost, answer.attempts)
         seconds = perf_counter() - began
         if failed is not None:
