@@ -378,6 +378,7 @@ class Throttled(Layer):
                 return await self._repeated(call, temporary, prompt, options)
         except BaseException as raised:
             error = raised
+            self._limit.admit()
             raise
         finally:
             PACED.reset(token)
@@ -397,7 +398,7 @@ class Throttled(Layer):
             error = raised
             raise
         finally:
-            self._limit.end(began, error)
+            self._limit.end(began, error, is_repeated=isinstance(error, RateLimited) and not error.resent)
 
     async def _repeated(self, call: PacedCall, error: LLMError, prompt: str, options: Options) -> Completion:
         """Repeat a call that failed for a temporary reason, until it is answered or fails for good."""

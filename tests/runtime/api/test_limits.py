@@ -82,13 +82,13 @@ def test_a_cache_answers_the_second_run(tmp_path: Path) -> None:
 def test_a_seed_s_calls_end_at_the_limit() -> None:
     client = Client('{"bad": true}')
     result = seed.run_sync(seed.load(SEED), CONTEXT, llm=client, max_calls=2)
-    assert client.calls == 2 and result.counts.failed == 1 and result.status != "complete"
+    assert client.calls == 2 and result.counts.not_asked == 1 and result.status != "complete"
 
     async def many() -> list[Any]:
         found = seed.run_many(seed.load(SEED), [CONTEXT, CONTEXT], llm=Client('{"bad": true}'), max_calls=4)
         return [each async for each in found]
 
-    assert sum(each.counts.failed for each in asyncio.run(many())) == 2
+    assert sum(each.counts.not_asked for each in asyncio.run(many())) == 2
 
 
 @pytest.mark.parametrize(
