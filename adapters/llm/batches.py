@@ -191,7 +191,7 @@ def batch_files(
 
 
 def _worth(line: BatchLine) -> int:
-    return (line.status > 0) + (line.status == 200)  # noqa: PLR2004
+    return (line.status > 0) + (line.status == 200)
 
 
 _DECIDE = "look it up at the service; resume the run with --batch-id ID if the batch exists, else with --batch-lost"

@@ -379,6 +379,8 @@ class Throttled(Layer):
         except BaseException as raised:
             error = raised
             self._limit.admit()
+            if isinstance(raised, asyncio.CancelledError) and not call.is_sent:
+                raised.is_unsent = True  # type: ignore[attr-defined]  # for callers that count what was sent
             raise
         finally:
             PACED.reset(token)
@@ -393,6 +395,7 @@ class Throttled(Layer):
         try:
             await self._pace.turn(call)
             Patience.waited(options, time.monotonic() - started)
+            call.is_sent = True
             return await self._inner.generate(prompt, **options)
         except BaseException as raised:
             error = raised
