@@ -88,7 +88,7 @@ class AutomaticLimit:
 
     async def begin(self, *, is_first: bool = False) -> float:
         """Wait for the turn of a call, before all that wait if ``is_first``, and return the time when it began."""
-        if self._active >= self.limit or self._waiting:
+        if self._active >= self.limit or (self._waiting and not is_first):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             (self._waiting.appendleft if is_first else self._waiting.append)(turn)
             try:
@@ -96,15 +96,18 @@ class AutomaticLimit:
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled():  # the turn came, and is passed on
                     self._active -= 1
-                    self._admit()
+                    self.admit()
                 raise
         else:
             self._active += 1
         self._calls += 1
         return self.clock()
 
-    def end(self, began: float, error: BaseException | None = None) -> None:
-        """Note that a call has ended, and admit others. ``error`` is what it raised."""
+    def end(self, began: float, error: BaseException | None = None, *, is_repeated: bool = False) -> None:
+        """Note that a call has ended, and admit others. ``error`` is what it raised.
+
+        If ``is_repeated``, nothing is admitted, because the call itself begins again; if it does not, ``admit`` is called.
+        """
         if error is None:
             if not self.is_fixed:
                 self._measure(began)
@@ -115,7 +118,8 @@ class AutomaticLimit:
         ):
             self.overloaded(began, error.message)
         self._active -= 1
-        self._admit()
+        if not is_repeated:
+            self.admit()
 
     def overloaded(self, began: float, reason: str) -> None:
         """Halve the limit, unless the call began before the last change: such calls tell nothing about the present limit."""
@@ -184,9 +188,10 @@ class AutomaticLimit:
         self.limit, self._changed = limit, self.clock()
         self.highest = max(self.highest, limit)
         self._began, self._took = None, []
-        self._admit()
+        self.admit()
 
-    def _admit(self) -> None:
+    def admit(self) -> None:
+        """Admit waiting calls."""
         while self._waiting and self._active < self.limit:
             turn = self._waiting.popleft()
             if not turn.done():

@@ -418,6 +418,9 @@ class Throttled(Layer):
                 return await self._repeated(call, temporary, prompt, options)
         except BaseException as raised:
             error = raised
+            self._limit.admit()
+            if isinstance(raised, asyncio.CancelledError) and not call.is_sent:
+                raised.is_unsent = True  # type: ignore[attr-defined]  # for callers that count what was sent
             raise
         finally:
             PACED.reset(token)
@@ -432,12 +435,13 @@ class Throttled(Layer):
         try:
             await self._pace.turn(call)
             Patience.waited(options, time.monotonic() - started)
+            call.is_sent = True
             return await self._inner.generate(prompt, **options)
         except BaseException as raised:
             error = raised
             raise
         finally:
-            self._limit.end(began, error)
+            self._limit.end(began, error, is_repeated=isinstance(error, RateLimited) and not error.resent)
 
     async def _repeated(self, call: PacedCall, error: LLMError, prompt: str, options: Options) -> Completion:
         """Repeat a call that failed for a temporary reason, until it is answered or fails for good."""

@@ -19,6 +19,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 """Seconds without requests after a 429 that asks for no other time, and their maximum. They double as long as no request is accepted."""
 PATIENCE = 300.0
 """Seconds after which a server that accepts no request (429) counts as unusable."""
+HOLD = 5.0
+"""Seconds in which no request is sent to an unusable model. Then one call tries again: a session may outlast the fault."""
 _AFTER_ANSWERS = 5
 """Number of failed calls in a row after which a model that has answered before counts as unusable."""
 
@@ -37,7 +39,8 @@ class Pace:
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     chance: Callable[[], float] = random.random
     lost: LLMError | None = field(default=None, init=False)
-    """The failure after which no further request is sent."""
+    """The failure because of which no request is sent."""
+    _held: float = field(default=0.0, init=False)  # until when no request is sent
     _limiter: AsyncLimiter | None = field(default=None, init=False)
     _answered: bool = field(default=False, init=False)  # whether the model has ever answered
     _failures: int = field(default=0, init=False)  # failed calls since the last answer
@@ -56,8 +59,7 @@ class Pace:
     async def turn(self, call: "PacedCall") -> None:
         """Wait until ``call`` may send its next request. Raises the failure after which no request is sent."""
         while True:
-            if self.lost is not None:
-                raise self._unsent(self.lost, call)
+            self._check(call)
             if self._probe is not None and self._probe is not call:
                 await self._probed.wait()
             elif (pause := self._until - self.clock()) > 0:
@@ -66,8 +68,7 @@ class Pace:
                 break
         if self._limiter is not None:
             await self._limiter.acquire()
-            if self.lost is not None:
-                raise self._unsent(self.lost, call)
+            self._check(call)
         call.began = self.clock()
 
     def unreachable(self, call: "PacedCall") -> None:
@@ -114,22 +115,27 @@ class Pace:
             if self._probe is not None:
                 self._probe = None
                 self._probed.set()
-        elif isinstance(error, LLMError) and error.attempts:
+        elif isinstance(error, LLMError) and error.attempts and self.lost is None:
             self._failures += 1
             most = _most_failures(error)
             if self._answered and not isinstance(error, QuotaExhausted | RateLimited):
                 most = _AFTER_ANSWERS
             if self._failures >= most:
-                self.lost = self.lost or error
+                self.lost, self._held = error, self.clock() + HOLD
             elif self._failures > 1:
                 self._until = self.clock() + self.wait(self._failures - 1)
 
-    @staticmethod
-    def _unsent(lost: LLMError, call: "PacedCall") -> LLMError:
-        """Return the failure of a call that sends no request, or no further request, because of the failure ``lost``."""
+    def _check(self, call: "PacedCall") -> None:
+        """Raise the failure of a call that sends no request, or no further request, because the model is unusable."""
+        lost = self.lost
+        if lost is None:
+            return
+        if self.clock() >= self._held:
+            self.lost, self._refused = None, 0
+            return
         error = type(lost)(lost.message if call.is_sent else f"not asked: {lost.message}", hint=lost.hint)
         error.attempts, error.resent = int(call.is_sent), True
-        return error
+        raise error
 
 
 def _most_failures(error: LLMError) -> int:

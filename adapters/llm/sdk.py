@@ -94,6 +94,8 @@ class SDKModel(Own, ABC):
     refused parameter in an error (``_refusal``), and read answers (``_read_body``, ``_streamed``).
     """
 
+    names_address: bool = True
+    """Whether messages name the address of the service. A server for others sets it to False."""
     unsupported: Mapping[str, str] = {}
     """The options that the service can't take: a reason for each name."""
     _sdk: Any
@@ -286,12 +288,10 @@ class SDKModel(Own, ABC):
         failure = self._translated(watch.fault or error, watch, timeout)
         if isinstance(failure, Unavailable):
             failure.is_unreached = watch.reason in (NOBODY, NO_CONNECTION)
-        if (
-            getattr(failure, "is_unreached", False)
-            or getattr(failure, "is_wrong_address", False)
-            or isinstance(failure, WrongKey)
-        ):
-            failure.message = f"{failure.message.removesuffix(f' ({self.address})')} ({self.address})"
+        is_about_service = isinstance(failure, Unavailable | WrongKey) or getattr(failure, "is_wrong_address", False)
+        place = f" ({self.address})"
+        if self.names_address and is_about_service and not failure.message.endswith(place):
+            failure.message += place
         failure.message = hidden(failure.message, *self._keys)
         failure.args = (failure.message,)
         if isinstance(failure, Truncated | BadAnswer):

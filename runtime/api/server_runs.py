@@ -161,7 +161,7 @@ class ServedModels:
         clients, ledger, caches = {}, _SharedLedger(limits), SharedCaches()
         for model in models:
             place = answer_cache(cache, model.spec, environ)
-            settings = ModelSettings(model.spec, place, ledger, limits.price)
+            settings = ModelSettings(model.spec, place, ledger, limits.price, names_address=False)
             clients[model.name] = open_model(settings, environ, warn=warn, caches=caches)
         return cls({model.name: model for model in models}, models[0].name, limits, clients, ledger)
 

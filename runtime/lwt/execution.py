@@ -239,10 +239,12 @@ class Execution:
         for result in asked:
             cost = add_costs(cost, result.cost)
         usage = sum((result.usage for result in asked), NO_USAGE)
+        lost = self.caller.lost
+        usage, cost = usage + lost.usage, add_costs(cost, lost.cost)
         made = Run(
             self.status(final, has_errors(diagnostics)), final, rule, {step: results[step] for step in order if step in results},
             perf_counter() - self.began, max(self._paths.values(), default=0.0), usage, cost,
-            sum(result.calls for result in asked),
+            sum(result.calls for result in asked) + lost.calls,
             self.scope.trace, diagnostics, tuple(self.warnings), self.record.run_id if self.record else "",
         )  # fmt: skip
         if self.record is not None:

@@ -1,5 +1,6 @@
 """The operation RUN, which runs another script as a step, with the run's models, limits, events, trace and record."""
 
+import asyncio
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -58,7 +59,12 @@ async def run_script(call: Call, context: Context) -> Outcome:
         if step in plan.needed:
             execution.add(winners[step], inputs)
     execution.scheduler.close()
-    await execution.run_steps(None)
+    try:
+        await execution.run_steps(None)
+    except asyncio.CancelledError:
+        for result in execution.results.values():  # the outer step has no result
+            context.caller.lost.add(result.calls, result.usage, result.cost)
+        raise
     return _outcome(name, plan.final, execution.results, call)
 
 

@@ -161,7 +161,12 @@ class TableOfRows:
     def _default_columns(self) -> tuple[Column, ...]:
         own = [Column("index", "int")]
         middle = [Column("status")]
-        last = [Column("error"), *(Column(name, "int") for name in _FIGURES), Column("cost", "float")]
+        last = [
+            Column("error"),
+            *(Column(name, "int") for name in _FIGURES),
+            Column("estimated", "bool"),
+            Column("cost", "float"),
+        ]
         taken = {each.name for each in (*own, *middle, *self.final, *last)}
         keys = []
         for column in self.key:
@@ -202,7 +207,7 @@ class TableOfRows:
             yield [
                 document["index"], *document["keys"], document["status"],
                 *(_cell(each, column.type) for each, column in zip(values, self.final, strict=True)),
-                document["error"], *(document[name] for name in _FIGURES), document["cost"],
+                document["error"], *(document[name] for name in _FIGURES), document.get("estimated", False), document["cost"],
             ]  # fmt: skip
 
     def objects(self, source: ResultSource) -> Iterator[dict[str, Any]]:
@@ -212,7 +217,7 @@ class TableOfRows:
             yield {
                 "index": document["index"], **dict(zip(keys, document["keys"], strict=True)), "status": document["status"],
                 FINAL: document[FINAL], "error": document["error"], **{name: document[name] for name in _FIGURES},
-                "cost": document["cost"],
+                "estimated": document.get("estimated", False), "cost": document["cost"],
             }  # fmt: skip
 
 

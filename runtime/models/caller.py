@@ -131,6 +131,8 @@ class Caller:
     strict_types: bool = False
     """Whether a typed answer must match exactly: nothing is coerced, and no value is extracted from prose."""
     warn: Callable[[str, str], None] = lambda step, message: None
+    lost: Spent = field(factory=Spent, init=False)
+    """The cost of steps and calls that were cancelled, so that no result has it."""
     gate: asyncio.Semaphore = field(init=False)
     """A semaphore; each running call holds one of its slots."""
     _told: bool = field(default=False, init=False)  # whether it was reported that the run can no longer be saved
@@ -278,9 +280,11 @@ class Caller:
                 failed = Failed("empty", "the answer is empty")
             elif answer.finish_reason == "length":
                 failed = Failed("truncated", "the answer was cut off at the token limit", "raise max_tokens=")
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
+                self.lost.include(spent)
+                self.lost.calls += not getattr(error, "is_unsent", False)
                 raise
             answer, failed = Completion(""), Failed("error", "the client cancelled the call")
         except LLMError as error:

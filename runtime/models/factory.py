@@ -74,7 +74,7 @@ class ModelSettings:
     models of one run share. ``price`` is in US dollars per million tokens (None: looked up, see ``adapters.llm.prices``). ``rate`` is the
     maximum number of calls per minute, ``max_concurrency`` the maximum number of concurrent calls (an ``AutoConcurrency`` adapts to
     the model, and ``warn`` receives what it settled on when the client is closed). If ``stream``, streamed answers are
-    requested.
+    requested. If not ``names_address``, no message names the address of the model's service.
     """
 
     spec: str
@@ -84,6 +84,7 @@ class ModelSettings:
     rate: float | None = None
     max_concurrency: int | None = None
     stream: bool = False
+    names_address: bool = True
 
 
 def default_spec(environ: Mapping[str, str] = os.environ) -> str:
@@ -125,6 +126,8 @@ def open_model(
     if price is not None and price is not FREE:
         settings.ledger.prices[spec] = price
     client: Client = open_adapter(spec, environ, stream=settings.stream)
+    if not settings.names_address:
+        client.names_address = False  # type: ignore[attr-defined]  # only adapters of services read it
     if warn is not None and scheme not in ("local", "replay", "record"):
         client = ModelCheck(client, spec.partition("#")[2] if "#" in spec else spec.partition(":")[2], warn)
     # The local model answers one call at a time. Calls wait in this layer, where waiting does not count against the timeout.

@@ -307,7 +307,7 @@ def estimate(
             matching = keeper.matching(review.text)
             for place, matches in enumerate(matching):
                 counts[place] += matches
-            if matching and not any(matching):
+            if not keeper.is_kept(review.text, matching):
                 continue
             kept.append(review)
             made.characters += len(review.text)

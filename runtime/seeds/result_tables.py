@@ -18,7 +18,8 @@ _USAGE = ("calls", "prompt_tokens", "completion_tokens")
 _NAME: Sequence[tuple[str, ColumnType]] = (("name", "text"),)
 _OWN: Sequence[tuple[str, ColumnType]] = (("index", "int"), ("status", "text"))
 _LAST: Sequence[tuple[str, ColumnType]] = (
-    *((name, "int") for name in (*COUNTS, *_USAGE)), ("cost", "float"), ("errors", "json"), ("failed_reviews", "json"),
+    *((name, "int") for name in (*COUNTS, *_USAGE)), ("estimated", "bool"), ("cost", "float"), ("errors", "json"),
+    ("failed_reviews", "json"),
 )  # fmt: skip
 _OUTPUTS: Mapping[OutputType, ColumnType] = {
     "count": "int",
@@ -80,7 +81,8 @@ class TableOfResults:
             *([_group_value(context, self.group, place, document["name"]) for place in range(len(self.group))] or [document["name"]]),
             document["index"], document["status"],
             *(value_of(outputs.get(name), kind) for name, kind in self._outputs),
-            *(counts.get(name, 0) for name in COUNTS), *(usage.get(name, 0) for name in _USAGE), document.get("cost"),
+            *(counts.get(name, 0) for name in COUNTS), *(usage.get(name, 0) for name in _USAGE),
+            usage.get("estimated", False), document.get("cost"),
             orjson.dumps(errors).decode() if errors else None, orjson.dumps(failed).decode() if failed else None,
         ]  # fmt: skip
 

@@ -390,6 +390,11 @@ class ReviewFilter:
     def _compared(self, text: str) -> str:
         return canonical(text) if self.keep.match == "regex" else caseless(text)
 
+    @staticmethod
+    def is_kept(text: str, matching: Sequence[bool]) -> bool:
+        """Return whether a review with this text is kept, for the result of ``matching``."""
+        return not _is_blank(text) and (any(matching) or not matching)
+
 
 def keyword_counts(seed: FormulaSeed, texts: Iterable[str]) -> tuple[list[KeywordCount], int, int]:
     """Return the number of ``texts`` that each keyword matches, the number that the filter keeps, and the number of all texts."""
@@ -399,7 +404,7 @@ def keyword_counts(seed: FormulaSeed, texts: Iterable[str]) -> tuple[list[Keywor
     for text in texts:
         total += 1
         matching = keeper.matching(text)
-        kept += not _is_blank(text) and (any(matching) or not matching)
+        kept += keeper.is_kept(text, matching)
         for place, matches in enumerate(matching):
             counts[place] += matches
     return [KeywordCount(*pair) for pair in zip(seed.keep.keywords, counts, strict=True)], kept, total

@@ -101,7 +101,7 @@ def _print(seed: SeedTree, found: Estimate, max_concurrency: int) -> None:
     if len(by_count) > _KEYWORDS:
         print(f"  and {len(by_count) - _KEYWORDS:,} more keywords; --format jsonl lists all")
     if not seed.keep.keywords:
-        print("  the seed has no keywords: all reviews are kept")
+        print("  the seed has no keywords: all reviews with a text are kept")
     for line in (*_long(seed, found), *_model(found), *_size(found)):
         print(printable(line))
     if found.sample is None:

@@ -70,8 +70,11 @@ class CandidateReport:
     @property
     def run(self) -> dict[str, Any]:
         """The figures of the candidate's calls, and the shares of cells that are invalid, failed, unanswered and filtered."""
+        figures = asdict(self.figures)
+        if not figures["estimated"]:
+            del figures["estimated"]
         return {
-            "items": self.items, **asdict(self.figures), "invalid_share": self.share("invalid"), "failed_share": self.failed_share,
+            "items": self.items, **figures, "invalid_share": self.share("invalid"), "failed_share": self.failed_share,
             "unanswered_share": self.share("unanswered"), "filtered_share": self.share("filtered"),
         }  # fmt: skip
 

@@ -189,7 +189,7 @@ def report_numbers(report: EvaluationReport, baseline: "Baseline | None" = None)
     """Return a mapping from the path of each figure to the figure of the first candidate."""
     candidate = report.first
     run = candidate.run
-    found: dict[str, float | None] = {f"run.{name}": value for name, value in run.items()}
+    found: dict[str, float | None] = {f"run.{name}": value for name, value in run.items() if name != "estimated"}
     found["run.tokens"] = run["prompt_tokens"] + run["completion_tokens"]
     for name, scores in candidate.fields.items():
         found |= dict(_numbers(name, scores.metrics))

@@ -52,9 +52,13 @@ async def run_each(call: Call, context: Context) -> Outcome:
 
     limit = context.caller.limit
     most = limit if isinstance(limit, AutoConcurrency) else _ITEMS_IN_FLIGHT
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(len(items), options.get("max_concurrency", most))):
-            group.create_task(work())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(len(items), options.get("max_concurrency", most))):
+                group.create_task(work())
+    except asyncio.CancelledError:
+        context.caller.lost.include(spent)  # the step has no result
+        raise
     failures = [total.failures[index] for index in sorted(total.failures)]
     if failures and on_error == "fail":
         first = failures[0]

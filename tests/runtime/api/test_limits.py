@@ -9,6 +9,7 @@ import pytest
 from knotwork import lwt, seed
 from knotwork.adapters.llm import Completion, NotConfigured, Usage
 from knotwork.runtime.errors import RequestError
+from knotwork.runtime.events import Events, Warned
 from support.command import cassette
 
 SCRIPT = '(a)=LLM("first")\n(b)=LLM("second {(a)}")\n(final)=LLM("third {(b)}")\n'
@@ -59,6 +60,58 @@ def test_the_limit_holds_for_all_models_of_a_run_together(tmp_path: Path) -> Non
     assert result.steps["b"].status == "done" and result.steps["final"].failed.kind == "budget"
 
 
+@pytest.mark.parametrize("text", ["an answer", Completion("an answer")])
+def test_the_usage_of_a_model_that_reports_none_is_estimated_and_marked(text: Any) -> None:
+    class Silent:
+        async def generate(self, prompt: str, **options: Any) -> Any:
+            return text
+
+    prompt = "a prompt of 24 bytes ..."
+    for limits in ({}, {"max_calls": 5}):
+        run = lwt.run_sync(f'(a)=LLM("{prompt}")', llm=Silent(), **limits)
+        assert (run.usage, run.cost) == (Usage(6, 3, estimated=True), None)
+    assert lwt.run_sync(f'(a)=LLM("{prompt}")', llm=Silent(), price=(1, 2)).cost == pytest.approx(12e-6)
+
+
+def test_a_limit_says_what_it_counted_for_a_model_that_reports_no_usage() -> None:
+    warnings: list[str] = []
+    events = Events()
+    events.subscribe(lambda event: warnings.append(event.message) if isinstance(event, Warned) else None)
+    run = lwt.run_sync(
+        '(a)=LLM("x")\n(b)=LLM("y {(a)}")',
+        llm=lambda prompt: "words" * 20,
+        max_cost=0.0003,
+        price=(1, 1),
+        events=events,
+    )
+    assert run.steps["a"].status == "done" and run.steps["b"].failed is not None
+    assert "one token per byte was counted where a model reports no usage" in run.steps["b"].failed.message
+    assert warnings[-1].startswith("the budget counted 165 tokens and $0.000165: one token per byte")
+
+
+def test_a_custom_model_is_asked_again_and_then_no_more() -> None:
+    class Broken:
+        def __init__(self, *failures: Exception) -> None:
+            self.failures, self.calls = list(failures), 0
+
+        async def generate(self, prompt: str, **options: Any) -> str:
+            self.calls += 1
+            if self.failures:
+                raise self.failures.pop(0)
+            return "fine"
+
+    refused = type("APIError", (Exception,), {"status_code": 429, "headers": {"retry-after-ms": "1"}})
+    client = Broken(refused("too many"), ConnectionError("reset"), *[refused("too many")] * 3)
+    run = lwt.run_sync('(a)=LLM("x")', llm=client)
+    assert (run.status, run.calls, client.calls) == ("complete", 6, 6)
+    client = Broken(*[ConnectionError("refused")] * 100)
+    run = lwt.run_sync('(a)=EACH({(input)}, LLM("{(item)}"), on_error=keep)', input=list("abcdefghijkl"), llm=client)
+    assert client.calls == run.calls < 12
+    failed = run.steps["a"].failed_items
+    assert [each.is_unasked for each in failed] == [each.message.startswith("not asked: ") for each in failed]
+    assert [each.name for each in failed if each.is_unasked][-1] == "l"
+
+
 def test_a_price_gives_the_cost(tmp_path: Path) -> None:
     assert run(llm=Client(), price=(1, 2)).cost == pytest.approx(3 * (1_100 * 1 + 100 * 2) / 1e6)
 
@@ -82,13 +135,13 @@ def test_a_cache_answers_the_second_run(tmp_path: Path) -> None:
 def test_a_seed_s_calls_end_at_the_limit() -> None:
     client = Client('{"bad": true}')
     result = seed.run_sync(seed.load(SEED), CONTEXT, llm=client, max_calls=2)
-    assert client.calls == 2 and result.counts.failed == 1 and result.status != "complete"
+    assert client.calls == 2 and result.counts.not_asked == 1 and result.status != "complete"
 
     async def many() -> list[Any]:
         found = seed.run_many(seed.load(SEED), [CONTEXT, CONTEXT], llm=Client('{"bad": true}'), max_calls=4)
         return [each async for each in found]
 
-    assert sum(each.counts.failed for each in asyncio.run(many())) == 2
+    assert sum(each.counts.not_asked for each in asyncio.run(many())) == 2
 
 
 @pytest.mark.parametrize(

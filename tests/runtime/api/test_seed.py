@@ -223,6 +223,14 @@ def test_an_estimate_counts_what_is_kept_and_asks_nothing() -> None:
     assert found.as_json()["tokens"] == "estimated at 4 bytes each"
 
 
+def test_an_estimate_leaves_out_blank_texts_as_a_run_does() -> None:
+    fs = seed.load({**SEED, "filter": {}})
+    texts = ["food", "", " ", "\n", "\u00a0", "."]
+    context = {"reviews": [{"text": text} for text in texts]}
+    client = Scripted(default=answer_review)
+    assert seed.run_sync(fs, context, llm=client).calls == estimate(fs, [context]).calls == 2
+
+
 def test_an_estimate_is_near_what_is_sent() -> None:
     client = Scripted(default=answer_review)
     fs = seed.load(SEED)

@@ -64,8 +64,8 @@ def test_results_have_a_row_for_each_context() -> None:
     assert [result.name for result in results] == ["7", "8", "9"]
     rows = results.to_dicts()
     assert list(rows[0]) == [
-        "product", "index", "status", "N", "SHARE", "T", "reviews", "kept", "extracted", "invalid", "failed", "cut", "calls",
-        "prompt_tokens", "completion_tokens", "cost", "errors",
+        "product", "index", "status", "N", "SHARE", "T", "reviews", "kept", "extracted", "invalid", "failed", "not_asked", "cut",
+        "calls", "prompt_tokens", "completion_tokens", "estimated", "cost", "errors", "failed_reviews",
     ]  # fmt: skip
     assert (rows[1]["product"], rows[1]["N"], rows[1]["SHARE"]) == (8, 1, 0.25)
     assert json.loads(rows[1]["T"]) == [{"value": "bad", "count": 1}]

@@ -46,6 +46,23 @@ def test_cancel_with_50_items_in_flight_leaves_no_task() -> None:
     asyncio.run(whole())
 
 
+def test_a_cancelled_run_counts_what_was_sent() -> None:
+    async def whole() -> None:
+        cancel, sent = asyncio.Event(), list[str]()
+
+        def seconds(prompt: str) -> float:
+            sent.append(prompt)
+            if prompt == "item 3":
+                asyncio.get_running_loop().call_soon(cancel.set)
+            return 60.0 if prompt in ("item 3", "item 4") else 0.0
+
+        script = '(a)=LLM("quick")\n(final)=EACH({(input)}, LLM("item {(item)}"), max_concurrency=2)'
+        run = await lwt.run(script, input=[1, 2, 3, 4, 5], llm=Timed(seconds), cancel=cancel)
+        assert (run.status, run.calls) == ("cancelled", len(sent))
+
+    asyncio.run(whole())
+
+
 def test_setting_the_cancel_event_returns_the_results_so_far() -> None:
     async def whole() -> None:
         cancel = asyncio.Event()

@@ -28,8 +28,8 @@ def test_the_input_is_the_row() -> None:
     run = lwt.run_each_sync(MOOD, ROWS, llm=model())
     assert run.status == "complete"
     assert run.table.to_dicts() == [
-        {"index": n, "id": each["id"], "status": "complete", "final": mood, "error": None, "calls": 1, "prompt_tokens": 0,
-         "completion_tokens": 0, "cost": None}
+        {"index": n, "id": each["id"], "status": "complete", "final": mood, "error": None, "calls": 1, "prompt_tokens": 5,
+         "completion_tokens": 1, "estimated": True, "cost": None}
         for n, (each, mood) in enumerate(zip(ROWS, ("glad", "sad", "glad"), strict=True))
     ]  # fmt: skip
 
@@ -72,8 +72,8 @@ def test_no_call_is_made_after_the_budget_is_used_up() -> None:
     client = model()
     run = lwt.run_each_sync(MOOD, ROWS, llm=client, max_calls=1, max_concurrency=1)
     assert len(client.prompts) == 1
-    assert [each.status for each in run.results] == ["complete", "failed", "failed"]
-    assert run.results[2].error == "not run: (mood): the budget of 1 call is used up"
+    assert [each.status for each in run.results] == ["complete", "not_asked", "not_asked"]
+    assert run.results[2].error == "not asked: (mood): the budget of 1 call is used up"
     assert run.totals.stopped
 
 

@@ -36,7 +36,10 @@ RESULT = SeedResult(
 def test_the_json_of_a_result() -> None:
     assert RESULT.as_json() == {
         "name": "Café", "index": 3, "status": "partial", "outputs": {"N": 1},
-        "counts": {"reviews": 5, "kept": 3, "extracted": 2, "invalid": 1, "failed": 1, "coerced": 1, "cut": 1, "cut_characters": 40},
+        "counts": {
+            "reviews": 5, "kept": 3, "extracted": 2, "invalid": 1, "failed": 1, "coerced": 1, "cut": 1, "cut_characters": 40,
+            "not_asked": 0,
+        },
         "errors": [{"step": "X", "kind": "division", "message": "division by zero", "hint": "use max", "root": "X", "span": [4, 9]}],
         "extractions": [
             {"review": 0, "id": "r1", "extraction": {"a": "x"}, "meta": {"stars": 4}, "excerpt": "nice"},

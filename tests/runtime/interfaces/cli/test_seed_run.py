@@ -21,7 +21,7 @@ def model(folder: Path) -> str:
     return seed_model(folder / "m.cassette")
 
 
-CUT = {"coerced": 0, "cut": 0, "cut_characters": 0}
+CUT = {"coerced": 0, "cut": 0, "cut_characters": 0, "not_asked": 0}
 
 
 def run(*args: str | Path, **options: Any) -> Result:
@@ -48,6 +48,7 @@ def test_a_result_a_line_on_stdout_and_the_rest_on_stderr(model: str) -> None:
         "coerced": 0,
         "cut": 0,
         "cut_characters": 0,
+        "not_asked": 0,
     }
     assert luna["context"] == {"name": "Luna", "kind": "bar"}
     assert [each["review"] for each in luna["extractions"]] == [0, 2]
@@ -328,7 +329,7 @@ def test_a_seed_without_keywords_keeps_all(folder: Path, model: str) -> None:
     write_seed(folder, filter={"keywords": []})
     told = run("--dry-run")
     assert "3 contexts, 5 reviews, 5 kept (100.0%)" in told.out
-    assert "all reviews are kept" in told.out
+    assert "all reviews with a text are kept" in told.out
 
 
 def test_what_a_model_said_once_is_not_asked_again(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:

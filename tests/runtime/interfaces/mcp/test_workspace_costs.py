@@ -62,7 +62,9 @@ def asked(*scripts: tuple[str, Any], model: Any, price: Price | None = None, max
 
 def test_a_repair_is_a_request_and_has_its_cost() -> None:
     (found,) = asked((ONE, None), model=Answers("perhaps", "yes"), price=Price(1.0, 10.0))
-    assert found["spent"] == {"calls": 2, "prompt_tokens": 20, "completion_tokens": 10, "cost": 0.00012}
+    assert found["spent"] == {
+        "calls": 2, "prompt_tokens": 20, "completion_tokens": 10, "estimated": False, "cost": 0.00012
+    }  # fmt: skip
     assert (found["budget"]["calls"], found["budget"]["tokens"], found["budget"]["cost"]) == (2, 30, 0.00012)
 
 

@@ -82,7 +82,7 @@ def test_partial(folder: Path) -> None:
     spec = cassette(folder / "c", {"say x": "1", "say y": None})
     result = call("run", "x.lwt", "--llm", spec)
     assert (result.code, result.out) == (4, '["1", null]\n')
-    assert "failed (a) item 1: no, thanks" in result.err
+    assert "failed (a) item 1 (y): no, thanks" in result.err
     assert "resume with: knotwork run x.lwt --resume" in result.err
 
 
