@@ -80,7 +80,9 @@ class _GraphML:
                     return False
             case "node":
                 self._inside_graph(name)
-                outer = next((item.id for item in reversed(self.items) if item.kind == "node"), None)
+                outer = None
+                if self._nested:
+                    outer = next((item.id for item in reversed(self.items) if item.kind == "node"), None)
                 self.items.append(result.add_node(attributes.get("id")))
                 if outer is not None:
                     result.add_extra(self.items[-1], "parent", outer)
@@ -155,10 +157,10 @@ class _GraphML:
         """See ``Vocabulary``."""
         result, line = self.result, element.line
         match element.name:
-            case "key":
-                self._add_key(element)
             case "data":
                 self._add_data(element)
+            case "key":
+                self._add_key(element)
             case "desc":
                 self._add_description(element)
             case "hyperedge":
@@ -220,12 +222,14 @@ class _GraphML:
 
     def _add_data(self, element: Element) -> None:
         result, id = self.result, element.attributes.get("key", "")
-        result.note_unread(element, ("key", "id"))
+        if len(element.attributes) > 1:
+            result.note_unread(element, ("key", "id"))
         if not self.items and id not in self.keys:
             result.note("<data> outside of the graph is not read", element.line)
             return
         if (key := self.keys.get(id)) is None:
-            near = nearest(id, self.keys)
+            # Some writers refer to a key by its attr.name.
+            near = next((known for known, key in self.keys.items() if key.name == id), None) or nearest(id, self.keys)
             result.fail(
                 f'<data> of {self.items[-1].shown} refers to the undeclared key "{cut(id)}"',
                 f'did you mean "{near}"?' if near else "declare it above the graph: <key id=... attr.name=.../>",

@@ -170,8 +170,8 @@ class XmlGraph:
         for end in ("source", "target"):
             if end not in attributes:
                 self.fail(f"an <edge> has no {end}", 'write <edge source="a" target="b"/>')
-        known = self._ids.setdefault
-        source, target = (known(end, end) for end in (attributes["source"], attributes["target"]))
+        source, target = attributes["source"], attributes["target"]
+        source, target = self._ids.setdefault(source, source), self._ids.setdefault(target, target)
         id = attributes.get("id") or None
         item = Item("edge", id or "", self.parser.CurrentLineNumber, ends=(source, target))
         self.edges.append((source, target, item.data, item.line, id, direction))
