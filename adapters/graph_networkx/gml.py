@@ -95,7 +95,10 @@ def _decoded(data: bytes, name: str, warn: Callable[[str], None]) -> str:
         warn(f"the file is not UTF-8; it is read as Windows-1252 (ISO 8859-1): line {line:,} has {word[:60]}")
     if "\0" in text:
         raise fault(
-            name, text.count("\n", 0, text.index("\0")) + 1, "not text: a zero character", "save the file as UTF-8"
+            name,
+            text.count("\n", 0, text.index("\0")) + 1,
+            "not GML: a zero character, which is not text",
+            "save the file as UTF-8",
         )
     return text
 

@@ -170,7 +170,7 @@ def test_encodings_of_gml() -> None:
     graph, warnings = read_with_warnings(text.encode("latin-1"))
     assert [*graph] == ["Zoë"]
     assert warnings == ["the file is not UTF-8; it is read as Windows-1252 (ISO 8859-1): line 2 has Zoë"]
-    for data, told in ((text.encode("utf-16-le"), "x:1: not text"), (b"graph [\n\x81\xff", "x:2: neither UTF-8 nor"),
+    for data, told in ((text.encode("utf-16-le"), "x:1: not GML: a zero character"), (b"graph [\n\x81\xff", "x:2: neither UTF-8 nor"),
                        (text.encode("utf-16")[:-1], "not UTF-16")):  # fmt: skip
         with pytest.raises(AdapterError, match=told):
             read_with_warnings(data)
