@@ -206,9 +206,13 @@ def ranked(
     """
     arrays = [array_column(rows, each.value) for each in by]
     if all(found is not None for found in arrays):
-        from ....adapters.columns import ascending
+        from ....adapters.columns import CodeArray, ascending
 
         known = [(each, found) for each, found in zip(by, arrays, strict=True) if found is not None]
+        for each, found in known:
+            is_mixed = isinstance(found.array, CodeArray) and len(set(map(type, found.array.values))) > 1
+            if is_mixed and isinstance(each.value, Field) and (tally := current_tally()) is not None:
+                count_kinds(tally, each.value, found.values, lambda index: item_name(rows, index))
         keys = [
             (found.array.ranks(each.descending), each.descending) for each, found in known if found.array is not None
         ]
