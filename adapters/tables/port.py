@@ -22,6 +22,7 @@ from attrs import field, frozen
 
 from ...lang.diagnostic import nearest
 from ...lang.errors import KnotworkError
+from ...lang.unicode_forms import canonical
 
 ColumnType = Literal["text", "int", "float", "bool", "date", "datetime", "decimal", "json", "list", "blob", "other"]
 """The type of a column. ``list`` is a list of any values, ``json`` any other nested value, ``other`` a type that is read as text."""
@@ -99,6 +100,13 @@ class MissingExtra(TableError):
             f"{what} needs the extra {extra!r}, which is not installed", f"pip install 'knotwork[{extra}]'"
         )
         self.extra = extra
+
+
+def position_of(name: str, columns: Sequence[Column]) -> int | None:
+    """Return the position of a column, whose name may be written in another Unicode form; None if there is no such column."""
+    form = canonical(name)
+    found = [place for place, column in enumerate(columns) if canonical(column.name) == form]
+    return next((place for place in reversed(found) if columns[place].name == name), found[0] if found else None)
 
 
 class UnknownColumn(TableError):
@@ -217,11 +225,12 @@ class BaseTable:
         """Return the positions of ``names`` among the columns (None: of all columns). Raises ``UnknownColumn``."""
         if names is None:
             return list(range(len(self.columns)))
-        places = {column.name: place for place, column in enumerate(self.columns)}
+        found = []
         for name in names:
-            if name not in places:
+            if (place := position_of(name, self.columns)) is None:
                 raise UnknownColumn(name, self.columns, self.name)
-        return [places[name] for name in names]
+            found.append(place)
+        return found
 
 
 def checked_columns(columns: Iterable[Column], table: str) -> tuple[Column, ...]:

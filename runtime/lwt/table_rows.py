@@ -12,7 +12,7 @@ import orjson
 from attrs import define, field, frozen
 
 from ...adapters.tables.cells import json_row, text_of, typed
-from ...adapters.tables.port import Column, Table, TableError, UnknownColumn
+from ...adapters.tables.port import Column, Table, TableError, UnknownColumn, position_of
 from ..errors import RequestError
 from ..seeds.samples import EVERYTHING, Sampling
 from ..seeds.table_columns import TYPES, ColumnChoice
@@ -57,10 +57,10 @@ class TableRows:
         places = {column.name: place for place, column in enumerate(self.table.columns)}
 
         def place_of(name: str, option: str) -> int:
-            if name not in places:
+            if (place := position_of(name, self.table.columns)) is None:
                 error = UnknownColumn(name, self.table.columns)
                 raise TableError(f"{option}: {error.message}", error.hint)
-            return places[name]
+            return place
 
         key = ((_ID,) if _ID in places else ()) if self.key is None else self.key
         if len(set(key)) < len(key):

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ...adapters.tables.port import BaseTable, Column, Table, TableError, UnknownColumn, listed
+from ...adapters.tables.port import BaseTable, Column, Table, TableError, UnknownColumn, listed, position_of
 from ..errors import RequestError
 
 OWN = ("id", "stars", "useful", "date")
@@ -106,10 +106,10 @@ def layout_of(
     places = {column.name: place for place, column in enumerate(table.columns)}
 
     def place_of(name: str, option: str) -> int:
-        if name not in places:
+        if (place := position_of(name, table.columns)) is None:
             error = UnknownColumn(name, table.columns)
             raise TableError(f"{option}: {error.message}", error.hint)
-        return places[name]
+        return place
 
     grouped = tuple(place_of(name, "--group") for name in group)
     if len(set(grouped)) < len(grouped):

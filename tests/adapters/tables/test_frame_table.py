@@ -71,6 +71,13 @@ def test_unknown_columns_are_suggested() -> None:
     assert caught.value.hint == "the columns are: product_id, body"
 
 
+def test_a_column_is_found_in_any_unicode_form() -> None:
+    table = open_table([{"pre\u0301nom": "Ada", "age": 1}])
+    assert [row["pre\u0301nom"] for row in table.rows()] == ["Ada"]
+    (batch,) = table.batches(["pr\u00e9nom"])
+    assert [tuple(row) for row in batch.rows] == [("Ada",)]
+
+
 @pytest.mark.parametrize("source", [3, {"a": 1}, b"x", None, [], [1]])
 def test_what_is_no_table(source: Any) -> None:
     with pytest.raises(TableError):
