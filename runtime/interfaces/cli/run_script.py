@@ -315,7 +315,7 @@ def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: s
     if len(items) > _LISTED:
         say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
     if converted := coercions(run):
-        is_typed = any(each.how != "thinking" for each in run.coerced)
+        is_typed = any(each.reference != "type=text" for each in run.coerced)
         for line in (*converted, *(["use --strict-types to refuse such answers"] if is_typed else [])):
             say(line)
     if figures.reached:
