@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
 
+from .absence import absent_element, denies
 from .answers import (
     BLANK,
     MAX_ANSWER,
@@ -188,32 +189,6 @@ def _is_text(text: str) -> bool:
 
 
 _NULLS = ("", "null", "n/a")
-_ABSENT = re.compile(
-    r"(?:none|null|nil|n\s*/\s*a|n\.\s*a\.?|[-\u2010-\u2015\u2212.?/_\u2026]*|keine?r?s?|aucune?|ningun[oa]|nessun[oa]|nenhuma?|geen"
-    r"|(?:not|none|nothing|never|un)\s*(?:mentioned|specified|stated|given|provided|available|applicable|indicated|reported|found|listed"
-    r"|known|noted|discussed|described))",
-    re.IGNORECASE,
-)
-"""A word or a mark that says that a list has no elements, and is never an element."""
-_DENIED = re.compile(
-    r"(?:\b(?:no|not|none|nothing|neither|never|cannot|without)\b|n['\u2019]t\b).*\b(?:mention|specif|stat(?:e|ed|es)\b|listed|given|provided|found"
-    r"|availab|applica|indicat|report|detect|identif|known|discuss|describ|noted|say|said|appl(?:y|ies)\b)"
-    r"|\b(?:nothing|none|unknown|unspecified|unmentioned)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-"""A sentence that says that there is nothing to list: ``No allergens mentioned.``"""
-
-
-def is_absent(text: str) -> bool:
-    """Return whether ``text`` is a word or a mark that says that there is nothing: none, N/A, not mentioned, a dash, or no text."""
-    return _ABSENT.fullmatch(bare_text(text)) is not None
-
-
-def absent_element(values: Sequence[Any]) -> str:
-    """Return the first element that says that there is nothing, as JSON; "" if there is none."""
-    return next(
-        (written_json(each) for each in values if each is None or (isinstance(each, str) and is_absent(each))), ""
-    )
 
 
 def _list(value: Any, nullable: bool = False) -> Fit | Unfit:
@@ -233,7 +208,7 @@ def _one_of_list(text: str) -> Fit | Unfit:
     """Return a list with the string ``text`` as its only element. A string that may contain several elements is refused."""
     if not text.strip() or re.search(r"[,;|\n•、，；]|^\s*[\[({]", text):
         return Unfit(f"it is a string, not a list: {short(text)}")
-    if is_absent(text) or _DENIED.search(text):
+    if denies(text):
         return Unfit(f"it says that there is nothing to list; a list without elements is []: {short(text)}")
     return Fit([text.strip()])
 

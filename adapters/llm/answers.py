@@ -1,4 +1,4 @@
-"""Answer shapes: reads JSON or a choice from a model's text, and writes prompts that request a shape or a repair."""
+"""Answer shapes: removes thoughts, reads JSON or a choice from a model's text, and writes prompts that request a shape or a repair."""
 
 import json
 import re
@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
+from attrs import evolve
 
-from ...lang.answers import ObjectRead, read_object
+from ...lang.answers import CutOff, ObjectRead, read_object
 from ...lang.coercion import Fit, as_type
 from ...lang.literals import is_json, plain_numbers, written_json
+from ...lang.thoughts import answer_after_thoughts
+from . import Completion, EmptyAnswer, Truncated
 from .json_schema import canonical, first_fault, plain, read_json, validator
 
 _FENCE_HEAD = re.compile(r"```[A-Za-z]*[ \t]*")
@@ -30,6 +33,27 @@ _STRICT = frozenset(
         "$ref",
     )
 )
+
+
+def without_thoughts(answer: Completion) -> Completion:
+    """Return ``answer`` without the model's thoughts; ``raw`` keeps the original text.
+
+    Raises ``Truncated`` if the answer ends inside the thoughts, and ``EmptyAnswer`` if it contains nothing else. This is the one
+    place where thoughts are removed from a model's answer: every client passes its answers through it.
+    """
+    text = answer_after_thoughts(answer.text)
+    if isinstance(text, CutOff):
+        raise Truncated(
+            f"the answer is cut off: {text.reason}", hint="raise max_tokens", text=answer.text, usage=answer.usage,
+            attempts=answer.attempts,
+        )  # fmt: skip
+    if text == answer.text:
+        return answer
+    if not text.strip():
+        raise EmptyAnswer(
+            "the answer has thoughts and nothing else", text=answer.text, usage=answer.usage, attempts=answer.attempts
+        )
+    return evolve(answer, text=text, raw=answer.raw or answer.text)
 
 
 def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) -> tuple[str, str]:

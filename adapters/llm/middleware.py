@@ -14,7 +14,6 @@ from typing import Any, Protocol, Unpack, runtime_checkable
 
 from attrs import define, evolve, field
 
-from ...lang.answers import CutOff, answer_after_thoughts
 from ...lang.literals import is_json
 from . import (
     CALLED,
@@ -33,7 +32,7 @@ from . import (
     Usage,
     with_usage,
 )
-from .answers import check_answer, check_choice, instructions, repair_prompt
+from .answers import check_answer, check_choice, instructions, repair_prompt, without_thoughts
 from .concurrency import AutoConcurrency, AutomaticLimit
 from .conversation import labelled, require_supported
 from .json_schema import read_json, validator
@@ -274,27 +273,6 @@ def is_same_model(asked: str, answered: str) -> bool:
 
 
 _VERSION = re.compile(r"[-@:](?:latest|(?:preview|exp)(?:-[\d-]+)?|\d{3,}[\d-]*(?:-preview)?|v\d[\d.]*)")
-
-
-def without_thoughts(answer: Completion) -> Completion:
-    """Return ``answer`` without the model's thoughts; ``raw`` keeps the original text.
-
-    Raises ``Truncated`` if the answer ends inside the thoughts, and ``EmptyAnswer`` if it contains nothing else. This is the one
-    place where thoughts are removed from a model's answer: every client passes its answers through it.
-    """
-    text = answer_after_thoughts(answer.text)
-    if isinstance(text, CutOff):
-        raise Truncated(
-            f"the answer is cut off: {text.reason}", hint="raise max_tokens", text=answer.text, usage=answer.usage,
-            attempts=answer.attempts,
-        )  # fmt: skip
-    if text == answer.text:
-        return answer
-    if not text.strip():
-        raise EmptyAnswer(
-            "the answer has thoughts and nothing else", text=answer.text, usage=answer.usage, attempts=answer.attempts
-        )
-    return evolve(answer, text=text, raw=answer.raw or answer.text)
 
 
 def fitting(answer: Completion, options: Options) -> Completion | None:

@@ -16,8 +16,9 @@ from attrs import field, frozen
 
 from ...adapters.llm.answers import unfenced
 from ...adapters.llm.json_schema import read_json
+from ...lang.absence import is_absent
 from ...lang.answers import read_object, with_wanted_keys
-from ...lang.coercion import Fit, as_value, is_absent
+from ...lang.coercion import Fit, as_value
 from ...lang.literals import Unreadable
 from ..errors import short_repr
 from ..excerpts import fenced, filled

@@ -12,22 +12,14 @@ from typing import Any
 from attrs import define, field, frozen
 
 from ...adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage, with_usage
+from ...adapters.llm.answers import without_thoughts
 from ...adapters.llm.conversation import refusal
 from ...adapters.llm.keys import mask_keys, refuse_key
-from ...adapters.llm.middleware import (
-    Client,
-    Layer,
-    Own,
-    Validated,
-    as_client,
-    model_spec,
-    with_floats,
-    without_thoughts,
-)
-from ...lang.answers import answer_after_thoughts
+from ...adapters.llm.middleware import Client, Layer, Own, Validated, as_client, model_spec, with_floats
 from ...lang.coercion import Fit, Type, Unfit
 from ...lang.diagnostic import nearest
 from ...lang.literals import is_json
+from ...lang.thoughts import answer_after_thoughts
 from ...lang.trees.lwt import Script, Template
 from ..events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events, next_call
 from ..results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs, unasked

@@ -2,7 +2,7 @@
 
 from attrs import define, field
 
-from ...lang.answers import shown_beginning
+from ...lang.thoughts import shown_beginning
 from ..events import CallDelta, CallRetried, Events
 
 _LONGEST_TAG = 32

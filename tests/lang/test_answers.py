@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from knotwork.lang.answers import MAX_ANSWER, CutOff, ObjectRead, answer_after_thoughts, read_object
+from knotwork.lang.answers import MAX_ANSWER, CutOff, ObjectRead, read_object
 from knotwork.lang.literals import Unreadable
+from knotwork.lang.thoughts import answer_after_thoughts
 from support.cpu_time import within
 
 WANTED = ("mood", "n")

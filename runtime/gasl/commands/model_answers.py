@@ -5,8 +5,8 @@ from typing import Any
 
 from attrs import frozen
 
+from ....lang.absence import absent_element
 from ....lang.answers import ObjectRead, fenced_blocks, read_object
-from ....lang.coercion import absent_element
 from ....lang.literals import Reading, kind_of, read, short
 from ....lang.trees.gasl import Column
 

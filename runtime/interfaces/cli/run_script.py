@@ -320,7 +320,7 @@ def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: s
     if unasked := sum(failed.is_unasked for _, failed in items):
         say(f"{counted(unasked, 'item')} {'was' if unasked == 1 else 'were'} not asked")
     if converted := coercions(run):
-        is_typed = any(each.how != "thinking" for each in run.coerced)
+        is_typed = any(each.reference != "type=text" for each in run.coerced)
         for line in (*converted, *(["use --strict-types to refuse such answers"] if is_typed else [])):
             say(line)
     if figures.reached:
