@@ -93,8 +93,8 @@ def lines_of(paths: Iterable[Path]) -> dict[str, int]:
 
 def test_the_source_stays_below_its_ceilings() -> None:
     # A feature raises a ceiling by what it needs, in the commit that adds it, and says so.
-    assert len(SOURCES) <= 715
-    assert sum(lines_of(SOURCES).values()) <= 171_520
+    assert len(SOURCES) <= 740
+    assert sum(lines_of(SOURCES).values()) <= 176_500
     assert {name: lines for name, lines in lines_of(SOURCES).items() if lines > 500} == {}
 
 

@@ -453,9 +453,7 @@ def count_left_out(
                 total += (count := count_rows(source, TablePlan(table, pushed, parameters), deadline))
                 if count and len(examples) < MOST_EXAMPLES:
                     first = TablePlan(table, pushed, parameters, own_order(source, table), MOST_EXAMPLES)
-                    examples += _examples(
-                        source, kind, _fetched(source, kind, [at, *_NAMES[kind]], first, deadline), at
-                    )
+                    examples += _examples(source, kind, _fetched(source, [at, *_NAMES[kind]], first, deadline), at)
                 continue
             plan = TablePlan(table, Pushed((present,) if present else ()), Parameters(), own_order(source, table))
             found = _fetched_left_out(source, kind, where, plan, at, is_other, deadline)
@@ -480,9 +478,7 @@ def _examples(source: Source, kind: Kind, rows: Iterable[tuple[Any, ...]], at: F
         yield example_of(" → ".join(str(plain(name(*row))) for name in names), plain(read(*row)))
 
 
-def _fetched(
-    source: Source, kind: Kind, fields: Sequence[Field], plan: TablePlan, deadline: Deadline
-) -> Iterator[tuple[Any, ...]]:
+def _fetched(source: Source, fields: Sequence[Field], plan: TablePlan, deadline: Deadline) -> Iterator[tuple[Any, ...]]:
     """Return the rows of a plan with these fields."""
     wanted = Wanted.of(fields)
     columns = source.columns(plan.table, wanted, deadline)
@@ -496,7 +492,7 @@ def _fetched_left_out(
     readers = source.readers(kind)
     read, whole = readers(at).read, compiled(where, readers, arity=ARITY[kind], plain=plain)
     with uncounted():
-        rows = _fetched(source, kind, fields, plan, deadline)
+        rows = _fetched(source, fields, plan, deadline)
         return [row for row in rows if is_other(plain(read(*row))) and whole(*row) is None]
 
 

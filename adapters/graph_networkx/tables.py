@@ -372,10 +372,7 @@ class Column(Protocol):
         ...
 
     def ranks(self, at: Array | None, descending: bool = False) -> NDArray[np.float64]:
-        """Return numbers with the same order as the values of the rows at ``at`` (None: all rows); NaN for null.
-
-        If ``descending`` is true, the numbers are for a sort from the largest to the smallest.
-        """
+        """Return numbers with the order, or the ``descending`` order, of the values at ``at`` (None: all rows); NaN for null."""
         ...
 
     def others(self, is_other: Callable[[Any], bool]) -> Mask | None:

@@ -1,6 +1,6 @@
 """The pace of the requests to one model: their rate, the pauses that the server needs, and the end after which no request is sent.
 
-The layer ``Throttled`` (``middleware``) has a ``Pace`` for each model. Adapters that repeat requests ask ``PACED`` for the turn of
+The layer ``Throttled`` has a ``Pace`` for each model. Adapters that repeat requests ask ``PACED`` for the turn of
 each repetition. See the table in ``docs/reference/models.md#limits-and-failures``.
 """
 

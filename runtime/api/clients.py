@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
+from ...adapters.user_folders import NoHome
 from . import load_on_first_use, warning_reporter
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ...adapters.llm.budget import Ledger
     from ...adapters.llm.budget import Price as Price
     from ...adapters.llm.keys import mask_keys as mask_keys
-    from ...adapters.llm.middleware import Throttled
+    from ...adapters.llm.throttled import Throttled
     from ...adapters.llm.weights import SMOLLM2 as SMOLLM2
     from ...adapters.llm.weights import Installed
     from ...adapters.user_folders import at_home as at_home
@@ -187,7 +188,6 @@ class ModelOpener:
         max_concurrency: int | None = None, environ: Mapping[str, str] = os.environ, ledger: "Ledger | None" = None,
     ) -> None:  # fmt: skip
         from ...adapters.llm.budget import Ledger, Price
-        from ...adapters.user_folders import NoHome
         from ..errors import RequestError, short_repr
         from ..limits import check_limits
         from ..models.answer_cache import SharedCaches, answer_cache
@@ -223,7 +223,6 @@ class ModelOpener:
         under ``name``. With ``light`` and without limits, a custom client is called without the checks of ``as_client``, which
         only loops need.
         """
-        from ...adapters.user_folders import NoHome
         from ..models.answer_cache import answer_cache
         from ..models.factory import ModelSettings, open_model
 
@@ -331,7 +330,8 @@ def open_given(opener: "ModelOpener", llm: Any, models: Mapping[str, Any] | None
 
 def _throttled(client: Any, **settings: Any) -> "Throttled":
     """Return a client in the layer that limits its requests; requests of a custom client are repeated there."""
-    from ...adapters.llm.middleware import Own, Throttled, as_client
+    from ...adapters.llm.middleware import Own, as_client
+    from ...adapters.llm.throttled import Throttled
 
     return Throttled(as_client(client), repeats=0 if isinstance(client, Own) else 2, **settings)
 

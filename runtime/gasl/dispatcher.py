@@ -11,7 +11,7 @@ from ...adapters.llm import BudgetExceeded, LLMError
 from ...adapters.state import StateError, StoreError
 from ...lang.evaluate.conditions import ConditionError, Tally, Unbound, counted
 from ...lang.linter.gasl.contents import UNKNOWN, Contents, contents_of
-from ...lang.linter.gasl.graph import with_written_names
+from ...lang.linter.gasl.written_names import with_written_names
 from ...lang.trees import walk
 from ...lang.trees.conditions import Variable
 from ...lang.trees.gasl import (

@@ -22,8 +22,9 @@ from ...adapters.llm import NotConfigured
 from ...adapters.llm.budget import Budget, Ledger, Price, Priced
 from ...adapters.llm.cache import Cached
 from ...adapters.llm.keys import has_key, known_keys, mask_keys, refuse_key
-from ...adapters.llm.middleware import Again, Client, ModelCheck, Throttled, Validated, model_spec
+from ...adapters.llm.middleware import Again, Client, ModelCheck, Validated, model_spec
 from ...adapters.llm.prices import FREE, find_price
+from ...adapters.llm.throttled import Throttled
 from ...adapters.user_folders import NoHome, at_home, cache_folder
 from .answer_cache import AnswerCache, SharedCaches
 

@@ -32,9 +32,9 @@ from . import (  # noqa: F401  # they register their lints
 from .bare_names import resolved
 from .contents import Contents
 from .context import Context, lint, nests_within
-from .graph import with_written_names
 from .unquoted_names import with_backticks
 from .variables import complete_missing_names
+from .written_names import with_written_names
 
 if TYPE_CHECKING:
     from ...documents.plan import PlanRead

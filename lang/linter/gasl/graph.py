@@ -3,11 +3,10 @@
 A command with such a fault would run and find nothing; in a plan, that also wastes a model call.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from attrs import evolve, frozen
-from attrs import fields as attrs_fields
 
 from ...catalogue.schema import Attribute, Schema
 from ...diagnostic import Diagnostic, Edit, Severity
@@ -15,10 +14,8 @@ from ...evaluate.conditions import identity
 from ...evaluate.conditions.other_types import other_forms
 from ...printer.gasl_printer import format_key, format_text
 from ...source import Span
-from ...trees import Node, walk
-from ...trees.conditions import Comparison, Constant, Field, NullTest, Variable
+from ...trees.conditions import Comparison, Constant, Field, NullTest
 from ...trees.gasl import Path
-from ...unicode_forms import canonical
 from .arguments import is_bare_name, is_in
 from .conditions import kind_of_value, word_of
 from .context import Context, lint
@@ -39,9 +36,6 @@ BUILT_IN: Mapping[str, frozenset[str]] = {
     "paths": frozenset({"source", "target", "length", "nodes", "edges"}),
 }
 """The built-in fields of each kind of item, in addition to the item's attributes."""
-
-
-NodeT = TypeVar("NodeT", bound=Node)
 
 
 @frozen
@@ -92,43 +86,6 @@ def place_of(field: Field, scope: Scope, schema: Schema) -> Place | None:
             None if len(path) > 1 and path[0] in ("node", "edge") else Place("paths", path, (), on != "paths")
         )  # ANY is missing
     return None
-
-
-def with_written_names(node: NodeT, schema: Callable[[], Schema | None]) -> NodeT:
-    """Return a program or a command in which names of attributes have the Unicode form that they have in the graph.
-
-    ``schema`` is called only if a name is not ASCII.
-    """
-    if all(name.isascii() for each in walk(node) if isinstance(each, Field | Variable) for name in _texts(each)):
-        return node
-    found = schema()
-    known = () if found is None else (*found.node_attributes, *found.edge_attributes)
-    parts = dict.fromkeys(part for name in known for part in (name, *name.split(".")) if not part.isascii())
-    forms = {canonical(part): part for part in reversed(parts)}
-    renamed = _renamed_fields(node, lambda name: name if name in parts else forms.get(canonical(name), name))
-    return renamed  # type: ignore[no-any-return]  # a node of the same class
-
-
-def _texts(node: Field | Variable) -> list[str]:
-    return [part for part in node.path if isinstance(part, str)]
-
-
-def _renamed_fields(node: Any, rename: Callable[[str], str]) -> Any:
-    if isinstance(node, tuple):
-        return tuple(_renamed_fields(each, rename) for each in node)
-    if isinstance(node, Field | Variable):
-        path: Any = tuple(rename(part) if isinstance(part, str) else part for part in node.path)
-        return node if path == node.path else evolve(node, path=path)
-    if not isinstance(node, Node):
-        return node
-    changed = {}
-    for each in attrs_fields(type(node)):
-        old = getattr(node, each.name)
-        if isinstance(old, tuple | Node) and each.init and each.eq:
-            new = _renamed_fields(old, rename)
-            if new != old:
-                changed[each.name] = new
-    return evolve(node, **changed) if changed else node
 
 
 def attributes_of(whose: str, schema: Schema) -> Mapping[str, Attribute]:

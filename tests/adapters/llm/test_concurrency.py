@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from knotwork.adapters.llm import Completion, LLMError, RateLimited, TimedOut
 from knotwork.adapters.llm.concurrency import FIRST, MOST, AutoConcurrency, AutomaticLimit
-from knotwork.adapters.llm.middleware import Throttled
+from knotwork.adapters.llm.throttled import Throttled
 
 
 class Clock:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 from knotwork.adapters.llm import http
-from knotwork.adapters.llm.http import Pools
+from knotwork.adapters.llm.pools import Pools
 
 
 class Held(httpx2.AsyncByteStream):

@@ -21,12 +21,12 @@ from knotwork.adapters.llm.budget import Budget, Ledger, Price, Priced
 from knotwork.adapters.llm.middleware import (
     Again,
     ModelCheck,
-    Throttled,
     Validated,
     as_client,
     is_same_model,
     structured,
 )
+from knotwork.adapters.llm.throttled import Throttled
 from support.scripted import Scripted
 
 AGE = {"type": "object", "properties": {"age": {"type": "integer", "maximum": 150}}, "required": ["age"]}

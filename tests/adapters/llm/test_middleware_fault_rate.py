@@ -10,8 +10,9 @@ import psutil
 import pytest
 from knotwork.adapters.llm import LLMError
 from knotwork.adapters.llm.anthropic import AnthropicModel
-from knotwork.adapters.llm.middleware import Again, Throttled
+from knotwork.adapters.llm.middleware import Again
 from knotwork.adapters.llm.openai import OpenAIModel
+from knotwork.adapters.llm.throttled import Throttled
 from support.folders import TESTS
 from support.model_server import AGAIN, BROKEN, KEY, RETRIED, SLOW, STREAMED, ModelServer, answer_to
 

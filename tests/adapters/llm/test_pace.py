@@ -16,9 +16,9 @@ from knotwork.adapters.llm import (
     WrongKey,
 )
 from knotwork.adapters.llm.budget import Budget, Ledger
-from knotwork.adapters.llm.middleware import Throttled
 from knotwork.adapters.llm.openai import OpenAIModel
 from knotwork.adapters.llm.pace import Pace
+from knotwork.adapters.llm.throttled import Throttled
 from support.model_server import ModelServer
 from support.scripted import Scripted
 

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from knotwork.adapters.llm import BadAnswer
 from knotwork.adapters.llm.cache import Cached
-from knotwork.adapters.llm.middleware import Throttled, Validated
+from knotwork.adapters.llm.middleware import Validated
 from knotwork.adapters.llm.shared_answers import SharedAnswers
 from knotwork.adapters.llm.shared_cache import StoredAnswer
+from knotwork.adapters.llm.throttled import Throttled
 from knotwork.runtime.models.answer_cache import SharedCaches
 from support.model_server import ModelServer
 from support.postgres import BINARIES, Server
