@@ -14,7 +14,7 @@ from ....lang.source import Source
 from ....lang.trees.gasl import Param, Statement
 from ....lang.trees.lwt import Call, Reference, Template, references
 from ...gasl import ParseError
-from ...gasl.records import ContextStore, ExecutionRecord, Value, coverage_of, last_with_value
+from ...gasl.records import ContextStore, ExecutionRecord, Value, coverage, last_with_value
 from ...results import Failed, Outcome, StepFailed, plain
 from ...templates import Scope, resolve, text_of
 from ..files_beside import invalid, read_beside
@@ -92,8 +92,8 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
         except ParseError as error:
             raise StepFailed(_parse_failure(error, call, program.in_script_words)) from None
     made = _outcome(records, call, program.in_script_words)
-    for ran in records:
-        for note in coverage_of(ran):
+    for ran in _flat(records):
+        for note in coverage(ran.metrics):
             context.scope.warn(context.step, program.in_script_words(f"{ran.command}: {note}"))
     inside = tuple(Failed("partial", message, span=call.span) for message in program.inside)
     return evolve(made, input_hash=digest, failed_items=(*made.failed_items, *inside))

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
-from knotwork.adapters.llm import http
+from knotwork.adapters.llm import pools as connection_pools
 from knotwork.adapters.llm.pools import Pools
 
 
@@ -78,7 +78,7 @@ def test_pools_that_are_idle_are_closed_but_the_first(made: list[Counting], monk
         transport = pools(made)
         for response in [await transport.handle_async_request(request()) for _ in range(9)]:
             await response.aclose()
-        monkeypatch.setattr(http, "_IDLE", 0.0)
+        monkeypatch.setattr(connection_pools, "_IDLE", 0.0)
         await asyncio.sleep(0.01)
         await transport.handle_async_request(request())
         assert [each.closed for each in made] == [False, True, True]
