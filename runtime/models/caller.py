@@ -57,7 +57,7 @@ def refuse_keys(script: Script) -> None:
                 refuse_key(option.value.constant, os.environ)
 
 
-@frozen
+@frozen(slots=False)
 class Request:
     """A request: the prompt, the type of the answer, the model's name (None: the run's default), and the options for the LLM port."""
 
