@@ -76,7 +76,7 @@ def layers(graph: Graph) -> list[tuple[str, ...]]:
                 waiting[dependent] -= 1
                 if not waiting[dependent]:
                     ready.append(dependent)
-        layer = sorted(ready, key=place.__getitem__)
+        layer = sorted(ready, key=place.__getitem__) if len(ready) > 1 else ready
     return found
 
 

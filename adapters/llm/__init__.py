@@ -153,9 +153,10 @@ def with_usage(answer: Completion, prompt: str, options: Mapping[str, Any]) -> C
     if used.prompt_tokens or used.completion_tokens or answer.cached:
         return answer
     asked = _bytes(prompt)
-    if options:
-        asked += _bytes(options.get("system", ""))
-        asked += sum([_bytes(turn.get("content", "")) for turn in options.get("messages", ())])
+    if "system" in options:
+        asked += _bytes(options["system"])
+    for turn in options.get("messages", ()):
+        asked += _bytes(turn.get("content", ""))
     answered = _bytes(answer.raw or answer.text)
     used = Usage(-(-asked // BYTES_OF_TOKEN), -(-answered // BYTES_OF_TOKEN), True)
     return Completion(  # not ``evolve``, which would take a tenth of the time of a step
