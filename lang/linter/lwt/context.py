@@ -87,7 +87,7 @@ class Context(LintContext):
     @cached_property
     def graph(self) -> dict[str, tuple[str, ...]]:
         """Return, for each step, the steps that it refers to."""
-        return dependencies.step_dependencies(self.script)
+        return dependencies.step_dependencies(self.script, [(use.reference, use.step) for use in self.uses])
 
     @cached_property
     def cycles(self) -> list[tuple[str, ...]]:
