@@ -5,7 +5,7 @@ A graph maps each step to the steps it refers to, in source order. All functions
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from attrs import field, frozen
@@ -43,21 +43,22 @@ def step_references(step: Step) -> list[Reference]:
     return found
 
 
-def step_dependencies(script: Script) -> dict[str, tuple[str, ...]]:
+def step_dependencies(
+    script: Script, uses: Iterable[tuple[Reference, Step]] | None = None
+) -> dict[str, tuple[str, ...]]:  # fmt: skip
     """Return, for each step, the existing steps that it refers to, without duplicates, in the order of their first mention.
 
-    If several steps have the same id, only the last of them is used.
+    If several steps have the same id, only the last of them is used. ``uses`` are the references of all steps, if already known.
     """
     winners = {step.id: step for step in script.steps}
-    graph = {}
-    for step in script.steps:
-        if winners[step.id] is step:
-            targets: dict[str, None] = {}
-            for reference in step_references(step):
-                if reference.name in winners and reference.name not in RESERVED:
-                    targets[reference.name] = None
-            graph[step.id] = tuple(targets)
-    return graph
+    targets: dict[str, dict[str, None]] = {step.id: {} for step in script.steps if winners[step.id] is step}
+    if uses is None:
+        uses = ((reference, step) for step in script.steps for reference in step_references(step))
+    for reference, step in uses:
+        name = reference.name
+        if name in winners and name not in RESERVED and winners[step.id] is step:
+            targets[step.id][name] = None
+    return {step: tuple(names) for step, names in targets.items()}
 
 
 def layers(graph: Graph) -> list[tuple[str, ...]]:
@@ -76,7 +77,7 @@ def layers(graph: Graph) -> list[tuple[str, ...]]:
                 waiting[dependent] -= 1
                 if not waiting[dependent]:
                     ready.append(dependent)
-        layer = sorted(ready, key=place.__getitem__)
+        layer = sorted(ready, key=place.__getitem__) if len(ready) > 1 else ready
     return found
 
 

@@ -27,7 +27,11 @@ def answer_after_thoughts(text: str) -> str | CutOff:
     of a line or after a sentence, and all text before a closing tag without an opening tag. A tag in code, in a JSON value or
     inside a sentence is text. Text without thoughts is returned unchanged. The result is empty if there is only thinking.
     """
-    if _THOUGHT.search(text) is None or is_json_value(text):
+    if (
+        ("<" not in text and "[" not in text and "\u25c1" not in text)
+        or _THOUGHT.search(text) is None
+        or is_json_value(text)
+    ):
         return text
     begin = _after_first_blocks(text)
     rest = text[begin:]

@@ -7,7 +7,7 @@ from attrs import frozen
 from .event_stream import Event
 
 
-@frozen
+@frozen(slots=False)
 class CallStarted(Event):
     """``call.started``: a prompt is sent to a model. ``item`` is the index of the item in EACH.
 
@@ -87,7 +87,7 @@ class AnswerRead(Event):
     item: int | None = None
 
 
-@frozen
+@frozen(slots=False)
 class CallFinished(Event):
     """``call.finished``: the model has answered, or ``error`` is the kind of error. ``attempts`` is the number of requests sent.
 

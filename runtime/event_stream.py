@@ -8,7 +8,7 @@ import attrs
 from attrs import define, field, frozen
 
 
-@frozen
+@frozen(slots=False)
 class Event:
     """An event of a run. ``at`` is the time in seconds on the monotonic clock (``time.perf_counter``)."""
 

@@ -52,7 +52,7 @@ def is_nested(step: str) -> bool:
     return "/" in step
 
 
-@frozen
+@frozen(slots=False)
 class StepStarted(Event):
     """``step.started``: the step begins; all its inputs are available.
 
@@ -63,7 +63,7 @@ class StepStarted(Event):
     step: str
 
 
-@frozen
+@frozen(slots=False)
 class StepFinished(Event):
     """``step.finished``: the step has ended. ``status`` is done (the step has an output) or failed; ``reason`` is the cause."""
 

@@ -91,7 +91,7 @@ class ScriptError(KnotworkError):
         return "\n".join(picture(d, self.source) for d in self.diagnostics if has_errors([d]))
 
 
-@frozen
+@frozen(slots=False)
 class Outcome:
     """The result that an operation returns for a step. ``value`` is a JSON value, in which a ``Failed`` may replace an item.
 
@@ -114,7 +114,7 @@ class Outcome:
     """The model's original answer, if ``output`` was extracted from that answer."""
 
 
-@frozen
+@frozen(slots=False)
 class StepResult:
     """The result of a step. ``output`` is its text, and ``value`` is the value of the text (typed, or a constant).
 

@@ -23,10 +23,10 @@ options are those of ``Options``. Adapters (``openai``, ``anthropic``, ``local``
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from ...lang.errors import KnotworkError
 
@@ -51,7 +51,7 @@ ANTHROPIC_MAX_TOKENS = 4_096
 """Default of ``max_tokens`` for Anthropic's models, whose protocol requires a limit."""
 
 
-@frozen
+@frozen(slots=False)
 class Usage:
     """Tokens of one call, summed over all attempts. ``estimated`` is true if a model did not report a part of them."""
 
@@ -63,6 +63,15 @@ class Usage:
     def total(self) -> int:
         """The sum of prompt and completion tokens."""
         return self.prompt_tokens + self.completion_tokens
+
+    @classmethod
+    def sum(cls, usages: Collection["Usage"]) -> "Usage":
+        """Return the sum of ``usages``."""
+        return cls(
+            sum([used.prompt_tokens for used in usages]),
+            sum([used.completion_tokens for used in usages]),
+            any([used.estimated for used in usages]),
+        )
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -104,7 +113,7 @@ class ImageInput:
     digest: str
 
 
-@frozen
+@frozen(slots=False)
 class Completion:
     """A complete answer. ``attempts`` counts the requests sent for it; ``cost`` is in US dollars, None if unknown."""
 
@@ -140,12 +149,24 @@ class Completion:
 
 def with_usage(answer: Completion, prompt: str, options: Mapping[str, Any]) -> Completion:
     """Return ``answer`` with estimated tokens if the model reports none: unknown is not zero."""
-    if answer.usage.total or answer.cached:
+    used = answer.usage
+    if used.prompt_tokens or used.completion_tokens or answer.cached:
         return answer
-    sent = prompt, options.get("system", ""), *(turn.get("content", "") for turn in options.get("messages", ()))
-    asked = sum(len(text.encode(errors="replace")) for text in sent)
-    answered = len((answer.raw or answer.text).encode(errors="replace"))
-    return evolve(answer, usage=Usage(-(-asked // BYTES_OF_TOKEN), -(-answered // BYTES_OF_TOKEN), True))
+    asked = _bytes(prompt)
+    if "system" in options:
+        asked += _bytes(options["system"])
+    for turn in options.get("messages", ()):
+        asked += _bytes(turn.get("content", ""))
+    answered = _bytes(answer.raw or answer.text)
+    used = Usage(-(-asked // BYTES_OF_TOKEN), -(-answered // BYTES_OF_TOKEN), True)
+    return Completion(  # not ``evolve``, which would take a tenth of the time of a step
+        answer.text, answer.finish_reason, used, answer.attempts, answer.model, answer.cached, answer.repaired, answer.cost,
+        answer.raw, answer.original,
+    )  # fmt: skip
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 @frozen

@@ -42,13 +42,13 @@ def without_thoughts(answer: Completion) -> Completion:
     place where thoughts are removed from a model's answer: every client passes its answers through it.
     """
     text = answer_after_thoughts(answer.text)
+    if text is answer.text:
+        return answer
     if isinstance(text, CutOff):
         raise Truncated(
             f"the answer is cut off: {text.reason}", hint="raise max_tokens", text=answer.text, usage=answer.usage,
             attempts=answer.attempts,
         )  # fmt: skip
-    if text == answer.text:
-        return answer
     if not text.strip():
         raise EmptyAnswer(
             "the answer has thoughts and nothing else", text=answer.text, usage=answer.usage, attempts=answer.attempts

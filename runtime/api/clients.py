@@ -373,8 +373,7 @@ class _Timed:
                 raise
             self._careful = self._careful or _throttled(self._client)
             return await self._careful.generate_after(failure, prompt, **options)
-        is_counted = type(answer) is not self._completion or answer.usage.total
-        return answer if is_counted else self._with_usage(answer, prompt, options)
+        return self._with_usage(answer, prompt, options) if type(answer) is self._completion else answer
 
 
 def _is_port(model: Any) -> bool:

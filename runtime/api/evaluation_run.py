@@ -314,7 +314,7 @@ class EvaluationRun:
             damage = f"the report can't be written to {recorder.path}: {error.strerror}"
         figures = [candidate.figures for candidate in report.candidates.values()]
         costs = [each.cost for each in figures if each.cost is not None]
-        usage = sum((each.usage for each in figures), Usage())
+        usage = Usage.sum([each.usage for each in figures])
         status = {"stopped": "partial"}.get(report.status, report.status)
         recorder.priced(report.prices)
         recorder.end(status, report.seconds, usage, sum(costs) if costs else None, sum(each.calls for each in figures))

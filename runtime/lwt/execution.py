@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import define, evolve, field
 
-from ...adapters.llm import LLM
+from ...adapters.llm import LLM, Usage
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.trees.lwt import Call, Mode, Step
 from ..events import Events, RunFinished, StepFinished, StepSkipped, StepStarted, Warned
-from ..models.caller import Caller
-from ..results import NO_USAGE, Before, Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace, add_costs
+from ..models.caller import Caller, Spent
+from ..results import Before, Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace
 from ..scheduler import Policy, Scheduler
 from ..templates import Scope
 from .operations import OPERATIONS, Context, Host, Operation
@@ -235,16 +235,13 @@ class Execution:
         if self.events is not None:
             self.warnings.extend(self.events.broken[self._broken_before :])
         results = self.results
-        cost, asked = None, [result for result in (*results.values(), *self._discarded) if result.calls]
-        for result in asked:
-            cost = add_costs(cost, result.cost)
-        usage = sum((result.usage for result in asked), NO_USAGE)
-        lost = self.caller.lost
-        usage, cost = usage + lost.usage, add_costs(cost, lost.cost)
+        asked: list[StepResult | Spent] = [each for each in (*results.values(), *self._discarded) if each.calls]
+        asked.append(self.caller.lost)
+        costs = [each.cost for each in asked if each.cost is not None]
         made = Run(
             self.status(final, has_errors(diagnostics)), final, rule, {step: results[step] for step in order if step in results},
-            perf_counter() - self.began, max(self._paths.values(), default=0.0), usage, cost,
-            sum(result.calls for result in asked) + lost.calls,
+            perf_counter() - self.began, max(self._paths.values(), default=0.0),
+            Usage.sum([each.usage for each in asked]), sum(costs) if costs else None, sum([each.calls for each in asked]),
             self.scope.trace, diagnostics, tuple(self.warnings), self.record.run_id if self.record else "",
         )  # fmt: skip
         if self.record is not None:

@@ -14,7 +14,6 @@ from ...lang.diagnostic import Diagnostic, has_errors, sort_key
 from ...lang.trees.lwt import (
     ABSENT,
     MISSING,
-    Call,
     Script,
     Word,
 )
@@ -169,9 +168,7 @@ def context_of(
     from ...lang.linter.lwt import Context
 
     if operations is None:
-        named = {step.call.operation for step in script.steps}
-        for step in script.steps:  # the call that EACH repeats
-            named.update(each.operation for each in step.call.arguments if isinstance(each, Call))
+        named = {call.operation for _, call in script.calls}
         operations = BUILTIN
         if not named <= BUILTIN.keys():
             from .operations import signatures  # loads the plugins' packages

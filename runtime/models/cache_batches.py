@@ -206,7 +206,7 @@ class CacheBatches:
             )
         except ValueError as error:
             raise BadRequest(str(error), hint="shorten the prompt", attempts=0) from None
-        need = sum(client.bounds.values(), Usage())
+        need = Usage.sum(client.bounds.values())
         self.ledger.check(len(client.pending), need, self._cost(client.bounds.values()) or 0.0)
         first = 1 + max((number for each in self._rounds for number in each.numbers), default=0)
         numbers = tuple(range(first, first + len(files)))
@@ -254,7 +254,7 @@ class CacheBatches:
             )
             self._store(self._answers_path(number), lines)
             usages, calls = self._client.usages(answers.lines), len(requests)
-            usage, cost = sum(usages, Usage()), self._cost(usages)
+            usage, cost = Usage.sum(usages), self._cost(usages)
             good = sum(line.status == 200 for line in answers.lines.values())
             self._run.note(
                 number, step="answered", word=state.word, calls=calls, answers=good, lost=len(answers.lost), unknown=answers.unknown,

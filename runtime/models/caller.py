@@ -57,7 +57,7 @@ def refuse_keys(script: Script) -> None:
                 refuse_key(option.value.constant, os.environ)
 
 
-@frozen
+@frozen(slots=False)
 class Request:
     """A request: the prompt, the type of the answer, the model's name (None: the run's default), and the options for the LLM port."""
 
@@ -325,16 +325,18 @@ class Caller:
             options["schema"] = shape.schema
             options["tidy"] = partial(shape.as_json, strict=self.strict_types)
             options["form"] = shape.words()
-        if events := self.events:
-
-            def notify(notice: Notice) -> None:
-                is_void = shown is not None and shown.void()
-                events.emit(CallRetried(step, notice.kind, notice.attempt, notice.reason, item, call, is_void))
-
-            options["notify"] = notify
+        if self.events:
+            options["notify"] = partial(_notify, self.events, step, item, call, shown)
         if shown is not None:
             options["on_delta"] = shown.add
         return options
+
+
+def _notify(
+    events: Events, step: str, item: int | None, call: int, shown: ShownAnswer | None, notice: Notice
+) -> None:  # fmt: skip
+    is_void = shown is not None and shown.void()
+    events.emit(CallRetried(step, notice.kind, notice.attempt, notice.reason, item, call, is_void))
 
 
 ReadAs = Callable[[str, str], str]

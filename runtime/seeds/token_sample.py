@@ -105,7 +105,7 @@ async def measure(
     every = await asyncio.gather(*(asyncio.create_task(one(context, review)) for context, review in picked))
     known = [each for each in every if each.whole.total]
     stopped = extractor.stopped.message if extractor.stopped is not None else ""
-    paid = sum((each.paid for each in known), Usage())
+    paid = Usage.sum([each.paid for each in known])
     times = [second for each in known for second in each.seconds]
     sample = TokenSample(
         len(known), sum(len(each.seconds) for each in known), sum(each.cached for each in known),

@@ -87,7 +87,7 @@ class Context(LintContext):
     @cached_property
     def graph(self) -> dict[str, tuple[str, ...]]:
         """Return, for each step, the steps that it refers to."""
-        return dependencies.step_dependencies(self.script)
+        return dependencies.step_dependencies(self.script, [(use.reference, use.step) for use in self.uses])
 
     @cached_property
     def cycles(self) -> list[tuple[str, ...]]:
@@ -194,6 +194,11 @@ class Context(LintContext):
         return self._walked[0]
 
     @property
+    def templates(self) -> list[Template]:
+        """Return every template, in source order."""
+        return self._walked[1]
+
+    @property
     def calls(self) -> list[tuple[Call, Step]]:
         """Return every call with its step, in source order."""
         return self._walked[2]
@@ -227,7 +232,7 @@ class Context(LintContext):
                 break
         else:
             return
-        for template in self._walked[1]:
+        for template in self.templates:
             start, end = template.span.start, template.span.end
             for mark in marks:
                 if text.find(mark, start, end) >= 0:

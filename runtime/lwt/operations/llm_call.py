@@ -1,6 +1,6 @@
 """The operation LLM: its prompt, its examples, earlier messages and images, and the vote of several samples."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -121,15 +121,15 @@ async def answer_of(call: ParsedCall, context: Context, scope: Scope, item: int 
     return await ask_samples(context.caller, context.step, request, call.samples, item)
 
 
-async def run_llm(call: Call, context: Context) -> Outcome:
+def run_llm(call: Call, context: Context) -> Awaitable[Outcome]:
     """Call the model, once or for several samples."""
     if not call.options and len(call.arguments) == 1 and isinstance(prompt := call.arguments[0], Template):
         request = Request(render(prompt, context.scope), is_shown=True)  # the common case: the call has only a prompt
-        return await context.caller.ask(context.step, request)
+        return context.caller.ask(context.step, request)
     parsed = parse_call(call)
     if parsed.samples > 1:
         warn_of_equal_samples(context.caller, context.step, parsed.request)
-    return await answer_of(parsed, context, context.scope)
+    return answer_of(parsed, context, context.scope)
 
 
 # Images. A file is read only if the script or its input names it, and only below the script's folder: a model's text must not choose files.

@@ -166,7 +166,7 @@ _UNDONE = STOPPING | {"cancelled"}
 """The statuses of a block that leave the state unchanged."""
 
 
-@frozen
+@frozen(slots=False)
 class Context:
     """The context of a runner: the step's id, the scope of references, the models, and the graph if the run has one.
 
