@@ -298,7 +298,10 @@ def _slips(text: str, items: Items) -> list[Diagnostic]:
 def _planned_calls(items: Items) -> list[Diagnostic]:
     """Return an error for each comment that is a planned call without its head: a heading such as ``## Step 2: LLM("...")``."""
     calls = {item.call for item in items if isinstance(item, Step)}
-    message, hint = "this comment contains a call without a head", 'write it as a step, (id)=LLM("..."), or remove the line'
+    message, hint = (
+        "this comment contains a call without a head",
+        'write it as a step, (id)=LLM("..."), or remove the line',
+    )
     planned = (item for item in items if isinstance(item, Comment) and plans_a_call(item.text, calls))
     return [Diagnostic("LWT001", "error", message, item.span, (hint,)) for item in planned] if calls else []
 
