@@ -11,6 +11,7 @@ from ....catalogue.operations import BUILTIN, LLM_OPTIONS
 from ....diagnostic import Edit
 from ....source import Span
 from ....trees.lwt import Call
+from ....unicode_forms import canonical, mark_in
 from ...repairs import Fault, fault, is_remark, reads_as_text, shortened
 from ..engine import Failure, StepRead, read_step
 from ..shapes import (
@@ -233,6 +234,12 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
         if _SKETCH.search(name):
             message = f"({shortened(name)}) is a pattern for several ids: this is only a sketch of a script"
             return fault("LWT010", message, *span, "write all steps, each with its own id, for example (0), (1), (2)")
+        if mark := mark_in(name):
+            right, message = canonical(name), f"the id {shortened(name)} contains the combining character {mark}"
+            if not _FULL_ID.match(right):
+                return fault("LWT007", message, *span, "write an id without combining characters")
+            edit, hint = Edit(Span(*bad.span("id")), right), f"write {right}, in which the letter is one character"
+            return fault("LWT007", message, *span, hint, edits=(edit,), accepted=True)
         mended = re.sub(r"[^\w\-.]+", "_", name).strip("_.-")
         mended = re.sub(r"\.(?=\.)|[.\-]+\Z", "", mended)
         # "fin al" becomes final if a reference uses that id or the id is final; otherwise it becomes fin_al.
