@@ -68,6 +68,8 @@ def test_names_and_keys_are_equal_in_any_unicode_form_and_stay_as_they_were_writ
         assert len(joined.value) == 9
         distinct = opened.execute_one("SELECT DISTINCT every FIELDS `pr\u00e9nom` AS name AS names")
         assert [row["name"] for row in distinct.value] == ["Rene\u0301", "Bo"]
+        branch = opened.execute_one('BRANCH IF ${every[3].`pr\u00e9nom`} = "Bo" THEN COUNT every AS size')
+        assert (branch.status, branch.value) == ("success", 4)
         nothing = opened.execute_one('FIND nodes WHERE `pr\u00e9nom` = "Ren\u00e9e" AS none')
         assert nothing.status == "empty"
 
