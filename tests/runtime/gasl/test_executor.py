@@ -317,6 +317,22 @@ def test_set_names_another_model() -> None:
         assert (len(first.prompts), second.options[0]["temperature"]) == (0, 0.5)
 
 
+@pytest.mark.parametrize(("attributes", "note"), [
+    ({"weight": 2}, "weighted by weight, where a missing value counts as 1; unweighted if a value is negative or not finite"),
+    ({"weight": "x"}, "unweighted: weight is not a number on every edge"),
+    ({"Weight": 1, "WEIGHT": 2}, "unweighted: no edge has an attribute weight, but there are Weight and WEIGHT"),
+    ({"w": 2}, "unweighted: no edge has an attribute weight"),
+])  # fmt: skip
+def test_explain_says_which_weight_a_measure_would_use(attributes: dict[str, object], note: str) -> None:
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", **attributes)
+    with gasl.open(graph) as opened:
+        assert note in opened.execute_one("EXPLAIN MEASURE graph USING pagerank AS r").value["notes"]
+        assert (
+            "unweighted without BY" in opened.execute_one("EXPLAIN MEASURE graph USING betweenness AS r").value["notes"]
+        )
+
+
 def test_explain_runs_nothing() -> None:
     model = Scripted()
     with executor(model) as opened:
