@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 from functools import cache
 from itertools import chain, starmap
-from unicodedata import combining, decomposition, is_normalized, normalize
+from unicodedata import category, combining, decomposition, is_normalized, normalize
 
 _SHORT = 200
 _MARKS = re.compile(rf"([^\w\x00-\x7f]{{{_SHORT},}})")
@@ -22,6 +22,11 @@ def canonical(text: str) -> str:
     if len(text) <= _SHORT or _MARKS.search(text) is None:
         return normalize("NFC", text)
     return "".join(each if at % 2 else normalize("NFC", each) for at, each in enumerate(_MARKS.split(text)))
+
+
+def mark_in(text: str) -> str:
+    """Return the code point of the first combining character of ``text``, as in "U+0301"; "" without one."""
+    return next((f"U+{ord(each):04X}" for each in text if category(each) in ("Mn", "Mc", "Me")), "")
 
 
 def caseless(text: str) -> str:

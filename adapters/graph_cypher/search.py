@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from ...lang.evaluate.conditions import Reader, compiled
 from ...lang.evaluate.conditions.other_types import is_counting, typed_leaves
-from ...lang.evaluate.conditions.values import MOST_EXAMPLES, count_mismatch, example_of, uncounted
+from ...lang.evaluate.conditions.values import MOST_EXAMPLES, count_mismatch, example_of, id_text, uncounted
 from ...lang.trees import walk
 from ...lang.trees.conditions import Condition, Field
 from ...lang.trees.gasl import Order
@@ -475,7 +475,7 @@ def _examples(source: Source, kind: Kind, rows: Iterable[tuple[Any, ...]], at: F
     readers = source.readers(kind)
     read, names = readers(at).read, [readers(field).read for field in _NAMES[kind]]
     for row in rows:
-        yield example_of(" → ".join(str(plain(name(*row))) for name in names), plain(read(*row)))
+        yield example_of(" → ".join(id_text(plain(name(*row))) for name in names), plain(read(*row)))
 
 
 def _fetched(source: Source, fields: Sequence[Field], plan: TablePlan, deadline: Deadline) -> Iterator[tuple[Any, ...]]:

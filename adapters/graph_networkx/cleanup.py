@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import define, field, frozen
 
+from ...lang.unicode_forms import canonical, has_other_forms
 from .rows import LARGEST, digits, fit_id, fit_text, is_fit, json_value, reserved
 
 if TYPE_CHECKING:
@@ -412,6 +413,7 @@ def _columns(
     marked: bool,
 ) -> None:
     renamed: dict[Any, str] = {}
+    _unicode_forms(kind, columns, log)
     for name in columns:
         final = fit_text(name) if isinstance(name, str) else str(name)
         if final in own or (final != name and final in columns):
@@ -441,6 +443,21 @@ def _columns(
         log.warnings.append(
             f'the attribute "{name}" of {kind}s is renamed "{renamed[name]}", because {kind}s have a field {name}'
         )
+
+
+def _unicode_forms(kind: str, columns: Mapping[Any, Sequence[Any]], log: ChangeLog) -> None:
+    """Warn of attributes whose names look the same, because they are canonically equivalent."""
+    forms: dict[str, list[str]] = {}
+    for name in columns:
+        if isinstance(name, str) and has_other_forms(name):
+            forms.setdefault(canonical(name), []).append(name)
+    for name, found in forms.items():
+        if len(found) > 1:
+            counts = " and ".join(f"{form!a} in {len(columns[form]):,}" for form in found)
+            log.warnings.append(
+                f'{kind}s have the attribute "{name}" in {len(found)} Unicode forms ({counts}); a query reads only the form'
+                " in which it names the attribute"
+            )
 
 
 def _as_json_column(values: list[Any], where: str, log: ChangeLog, given: list[Any]) -> list[Any] | None:

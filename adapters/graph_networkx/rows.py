@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, Literal, overload
 
 from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, look_up
-from ...lang.evaluate.conditions.values import example_of
+from ...lang.evaluate.conditions.values import example_of, id_text
 from ...lang.trees.conditions import Field
 from ..graph import AdapterError, Caps, Item, NodeId, Stoppable
 
@@ -308,7 +308,7 @@ def row_label(row: Sequence[Any]) -> str:
         ends = row[:2]
     elif not isinstance(row[1], Mapping):  # the nodes and the edges of a path
         ends = (row[0][0], row[0][-1])
-    return " → ".join(str(node_id(node)) for node in ends)
+    return " → ".join(id_text(node_id(node)) for node in ends)
 
 
 def examples_of(rows: Iterable[tuple[Any, ...]], reader: Reader) -> Iterator[str]:

@@ -24,6 +24,15 @@ def backticked(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def format_field(name: str) -> str:
+    """Return the text of a field's name as a message shows it: in backticks unless it is an identifier, or several joined by dots."""
+    return (
+        name
+        if not name.strip() or all(map(PLAIN.fullmatch, name.split("."))) or len(name.splitlines()) > 1
+        else backticked(name)
+    )
+
+
 def format_key(key: Key | Field) -> str:
     """Return the text of a state key or a field, with dots."""
     return ".".join(map(format_name, key.parts))

@@ -33,6 +33,7 @@ from ..trees.conditions import (
 )
 from ..trees.gasl import Branch, Command, Comment, Explain, Item, Name, On, Program, Statement, Try
 from .gasl_names import PLAIN, backticked
+from .gasl_names import format_field as format_field
 from .gasl_names import format_key as format_key
 from .gasl_names import format_name as format_name
 from .gasl_names import format_text as format_text

@@ -12,6 +12,7 @@ import attrs
 from attrs import frozen
 
 from ...lang.evaluate.conditions import counted, matches
+from ...lang.linter.gasl.written_names import with_written_names
 from ...lang.trees.gasl import Branch, Command, Item, On, OnStatus, Statement, Try
 from .commands.bindings import bound
 from .dispatcher import failure, incomplete_sources, resting_on
@@ -174,7 +175,8 @@ async def run_on(flow: Parts, command: On, place: Place) -> Outcome:
 async def run_branch(flow: Parts, command: Branch, place: Place) -> Outcome:
     """Run the command after THEN if the condition is true, and the command after ELSE if the condition is false or unknown."""
     try:
-        condition = bound(command.condition, flow.session)
+        named = with_written_names(command.condition, lambda: flow.session.graph.schema)
+        condition = bound(named, flow.session)
         with counted() as tally:
             answer = None if condition is None else matches(condition, {})
     except Exception as error:  # if the condition can't be evaluated, BRANCH fails

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...adapters.graph import AdapterError
+from ...lang.catalogue.schema import Schema
 from ...lang.evaluate.conditions import ConditionError, Unbound
 from ...lang.trees.gasl import (
     Aggregate,
@@ -213,7 +214,7 @@ async def _cycles(command: FindCycles, session: Session) -> dict[str, Any]:
 
 def _measure(command: Measure, session: Session) -> dict[str, Any]:
     """Return the explanation of MEASURE: the measured graph, the estimated number of rows, the settings and the weight."""
-    from ...lang.catalogue.measures import MEASURES
+    from ...lang.catalogue.measures import MEASURES, no_weight
     from ...lang.printer.gasl_printer import format_condition
 
     command = bound_command(command, session)
@@ -237,8 +238,25 @@ def _measure(command: Measure, session: Session) -> dict[str, Any]:
     notes += [f"{name} = {given.get(name, setting.default)}" for name, setting in spec.settings.items()]
     if command.weight is not None:
         notes.append(f"an edge's {spec.weight or 'weight'} is {format_condition(command.weight)}")
+    elif spec.weighted and command.edges is None:
+        notes.append(_default_weight(session.graph.schema))
+    elif not spec.weighted:
+        notes.append(no_weight(command.algorithm))
     notes.append("ends near timeout_s")
     return {"how": f"{command.algorithm} in memory", "rows": rows, "notes": notes}
+
+
+def _default_weight(schema: Schema) -> str:
+    """Return a note about the weight of an algorithm that has a weight without BY. It follows ``measures.default_weights``."""
+    from ...lang.linter.gasl.graph import KINDS
+
+    names = [name for name in schema.edge_attributes if name.casefold() == "weight"]
+    names = ["weight"] if "weight" in names else names
+    if len(names) != 1:
+        return f"unweighted: no edge has an attribute weight{', but there are ' if names else ''}{' and '.join(names)}"
+    if {KINDS.get(each) for each in schema.edge_attributes[names[0]].types} - {"number", None}:
+        return f"unweighted: {names[0]} is not a number on every edge"
+    return f"weighted by {names[0]}, where a missing value counts as 1; unweighted if a value is negative or not finite"
 
 
 def _inside(command: Command) -> Iterator[Command]:

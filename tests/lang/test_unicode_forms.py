@@ -10,10 +10,14 @@ from knotwork.lang.evaluate.expr import evaluate
 from knotwork.lang.evaluate.expr.generator import compiled as compiled_expr
 from knotwork.lang.parse.expr import parse_expr
 from knotwork.lang.parse.gasl import parse_condition
-from knotwork.lang.unicode_forms import canonical, caseless, common_start, has_equivalents
+from knotwork.lang.unicode_forms import canonical, caseless, common_start, has_equivalents, mark_in
 
 COMPOSED, DECOMPOSED = "Am\u00e9lie K\u00f6nig", "Ame\u0301lie Ko\u0308nig"
 KELVIN = "\u212a"
+
+
+def test_a_combining_character_is_named():
+    assert (mark_in("cafe\u0301"), mark_in("caf\u00e9"), mark_in("\u0928\u093e\u092e")) == ("U+0301", "", "U+093E")
 
 
 def test_the_canonical_form_is_nfc_and_no_other_difference_disappears() -> None:

@@ -262,6 +262,11 @@ def example_of(item: Any, value: Any) -> str:
     return f"{item} {short_json(value)}"
 
 
+def id_text(item: Any) -> str:
+    """Return the text of an id for a message. A string of digits is in quotes: the node "1" is not the node 1."""
+    return f'"{item}"' if isinstance(item, str) and item.strip("-+.").replace(".", "").isdigit() else str(item)
+
+
 def count_mismatch(value: "Value | Comparison", count: int = 1, examples: Iterable[str] = ()) -> None:
     """Count rows in which an operation or a comparison in a condition did not support the types of its operands.
 

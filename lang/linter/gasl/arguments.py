@@ -8,7 +8,7 @@ from ...catalogue.commands import BY_NODE, SETTINGS, fault_of
 from ...catalogue.measures import MEASURES, meant_algorithm, other_result, weight_fault
 from ...catalogue.schema import Schema
 from ...diagnostic import Diagnostic, Edit, Severity
-from ...printer.gasl_printer import format_condition, format_key, format_text
+from ...printer.gasl_printer import format_condition, format_field, format_key, format_text
 from ...row_columns import computed_name
 from ...source import Span
 from ...trees import Node, gasl, walk
@@ -142,22 +142,21 @@ def _unknown(context: Context, read: FieldRead, columns: Sequence[str]) -> Diagn
     near = context.suggestion(path.text, columns)
     edits = [context.replaced(span, format_key(Path(tuple(near.split(".")))))] if near and all(near.split(".")) else []
     more = f" and {len(columns) - _OFFERED} more" if len(columns) > _OFFERED else ""
-    hints = [f"did you mean {near}?"] if near else []
+    hints = [f"did you mean {format_field(near)}?"] if near else []
+    listed = ", ".join(map(format_field, columns[:_OFFERED]))
     if scope.on == "patterns":
         message = f"the patterns have no name {path.path[0]}"
         holders = [name for name, part in scope.contents.parts.items() if _has(context.schema, part, path)]
         if holders and not near:
             hints.append(f"write {holders[0]}.{format_key(path)} for the field of {holders[0]}")
-        hints.append(
-            f"the names are {', '.join(columns[:_OFFERED])}{more}" if columns else "name the nodes: (p)-[r]->(q)"
-        )
+        hints.append(f"the names are {listed}{more}" if columns else "name the nodes: (p)-[r]->(q)")
     elif len(path.path) > 1 and path.path[0] == scope.name and is_in(Field(path.path[1:]), columns):
         message, written = f"the rows of {scope.name} have no field {path.text}", format_key(Path(path.path[1:]))
         edits, hints = [context.replaced(span, written)], []
         hints.append(f"write {written}: a field is written without the name of the variable")
     else:
         message = f"the rows of {scope.name} have no field {path.text}"
-        hints.append(f"the fields are {', '.join(columns[:_OFFERED])}{more}" if columns else "the rows have no fields")
+        hints.append(f"the fields are {listed}{more}" if columns else "the rows have no fields")
         if path.path[0] in _COMPUTED and not near:
             hints.insert(0, f"add it before the items become rows: SELECT name FIELDS id, {path.text} AS rows")
     severity: Severity = "error" if read.must else "warning"

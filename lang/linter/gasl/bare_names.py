@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 
 from ...catalogue.schema import Schema
 from ...diagnostic import Diagnostic, Edit, apply_edits
-from ...printer.gasl_printer import format_key, format_name, format_text
+from ...printer.gasl_printer import format_field, format_key, format_name, format_text
 from ...source import Source, Span
 from ...trees.conditions import Comparison, Field, Variable
 from ...trees.gasl import Find
@@ -94,7 +94,7 @@ def _no_field(context: Context, step: Step, read: FieldRead) -> Diagnostic:
         ways.insert(0, "a number")
     hints = [f"write {', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}"]
     if not is_value and (near := near_field(context, read.scope, name)):
-        hints.append(f"did you mean the field {near}?")
+        hints.append(f"did you mean the field {format_field(near)}?")
     return context.diagnostic("GASL076", message, span, *hints, edits=edits)
 
 

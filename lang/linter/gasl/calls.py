@@ -7,6 +7,7 @@ from attrs import frozen
 from ...catalogue.value_functions import VALUE_FUNCTIONS
 from ...diagnostic import Diagnostic, Edit, is_slip
 from ...literals import short
+from ...printer.gasl_names import backticked
 from ...printer.gasl_printer import format_condition, format_key, format_name
 from ...source import Span
 from ...trees import gasl, walk
@@ -140,7 +141,10 @@ def _unknown(context: Context, step: Step, called: _Called) -> Diagnostic:
         return context.diagnostic("GASL078", message, span, _HINTS[lowered])
     near = context.suggestion(name, tuple(VALUE_FUNCTIONS))
     if near is None:
-        return context.diagnostic("GASL078", message, span, f"the functions are {', '.join(VALUE_FUNCTIONS)}")
+        hints = [f"the functions are {', '.join(VALUE_FUNCTIONS)}"]
+        if (written := context.text(call.span)).startswith(f"{name} ") and "`" not in written:
+            hints.insert(0, f"write {backticked(written)} for a field of this name")
+        return context.diagnostic("GASL078", message, span, *hints)
     edits = [Edit(span, near)] if is_slip(name, near) else []
     return context.diagnostic("GASL078", message, span, f"did you mean {near}?", edits=edits)
 

@@ -12,7 +12,7 @@ from ...catalogue.schema import Attribute, Schema
 from ...diagnostic import Diagnostic, Edit, Severity
 from ...evaluate.conditions import identity
 from ...evaluate.conditions.other_types import other_forms
-from ...printer.gasl_printer import format_key, format_text
+from ...printer.gasl_printer import format_field, format_key, format_text
 from ...source import Span
 from ...trees.conditions import Comparison, Constant, Field, NullTest
 from ...trees.gasl import Path
@@ -178,7 +178,8 @@ def _unknown(context: Context, place: Place, schema: Schema, read: FieldRead) ->
         hints.append(f"WALK ... TRACE AS {read.scope.name} adds depth and parent")
     elif meant := near or holder:
         edits = [_renamed(context, span, place, meant)]
-        hints.append(f"{meant} {HAS_THIS_VALUE}; did you mean it?" if holder == meant else f"did you mean {meant}?")
+        shown = format_field(meant)
+        hints.append(f"{shown} {HAS_THIS_VALUE}; did you mean it?" if holder == meant else f"did you mean {shown}?")
     hints += _elsewhere(place, schema, name)
     hints.append(
         f"{place.whose} have {_listed(tuple(known))}"
@@ -262,7 +263,7 @@ def _holder(test: Comparison | NullTest | None, known: Mapping[str, Attribute]) 
 def _elsewhere(place: Place, schema: Schema, name: str) -> list[str]:
     first = place.path[0]
     if place.whose == "edges" and (name in schema.node_attributes or first in schema.node_attributes):
-        return [f"nodes have it: write source.{name} or target.{name}"]
+        return [f"nodes have it: write source.{format_field(name)} or target.{format_field(name)}"]
     if place.whose == "nodes" and (name in schema.edge_attributes or first in schema.edge_attributes):
         return ["edges have it: use FIND edges"]
     if place.whose == "nodes" and len(place.path) > 1 and first in ("source", "target"):
@@ -272,7 +273,7 @@ def _elsewhere(place: Place, schema: Schema, name: str) -> list[str]:
 
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _OFFERED} more" if len(names) > _OFFERED else ""
-    return ", ".join(name[:40] for name in names[:_OFFERED]) + more
+    return ", ".join(format_field(name[:40]) for name in names[:_OFFERED]) + more
 
 
 @frozen

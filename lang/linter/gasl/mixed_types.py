@@ -4,17 +4,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from attrs import evolve
+
 from ...catalogue.schema import Schema
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.conditions import look_up
 from ...evaluate.conditions.other_types import other_forms
-from ...evaluate.conditions.values import MOST_EXAMPLES, example_of
+from ...evaluate.conditions.values import MOST_EXAMPLES, example_of, id_text
 from ...printer.gasl_printer import format_text
 from ...trees import gasl
-from ...trees.conditions import Comparison, Condition, Constant, Field, Or
+from ...trees.conditions import And, Call, Comparison, Condition, Constant, Field, NullTest, Or
 from .conditions import kind_of_value, word_of
 from .context import Context, Step, lint
-from .fields import constants_of, fields_read
+from .fields import constants_of, fields_read, increasing_of
 from .graph import KINDS, Place, attribute_of, is_id, place_of, tests
 
 _KIND_TESTS: Mapping[str, tuple[tuple[str, Any], ...]] = {
@@ -41,6 +43,15 @@ def mixed_types(context: Context) -> Iterator[Diagnostic]:
                 yield _of_comparison(context, test, place, schema, constant, found)
     for step in context.steps:
         yield from _of_orders(context, step)
+        for increasing, scope in increasing_of(step):
+            at = place_of(evolve(increasing.field, quantifier="all"), scope, context.schema) if context.schema else None
+            kinds = kinds_of(at, context.schema) if at is not None and context.schema is not None else {}
+            if at is not None and context.schema is not None and len(kinds) > 1:
+                some = _examples(at, context.schema, {kind: count for kind, count in list(kinds.items())[1:]})
+                message = (
+                    f"{_described(at, context.schema)}; a path with values of different types is not increasing{some}"
+                )
+                yield context.diagnostic("GASL099", message, increasing.field.span, severity="warning")
 
 
 def kinds_of(place: Place, schema: Schema) -> Mapping[str, int]:
@@ -71,10 +82,23 @@ def _of_comparison(
     shown = _written(constant.value)
     message = f"{_described(place, schema)}; the comparison with {shown} leaves out {counts}{_examples(place, schema, left_out)}"
     hint = ""
-    if kind_of_value(constant.value) == "number" and set(left_out) == {"text"}:
+    if (
+        kind_of_value(constant.value) == "number"
+        and set(left_out) == {"text"}
+        and _are_numbers(test.left, place, schema)
+    ):
         field = context.text(test.left.span)
         hint = f"write number({field}) {test.operator} {shown} to read the strings as numbers"
     return context.diagnostic("GASL099", message, test.left.span, hint, severity="warning")
+
+
+def _are_numbers(field: Any, place: Place, schema: Schema) -> bool:
+    """Return whether number() reads every string of an attribute, and can be written around ``field``. False if this is unknown."""
+    if not isinstance(field, Field) or field.quantifier is not None or schema.all_ids is None:
+        return False
+    at = Field(place.path)
+    others = And((Comparison(at, ">=", Constant("")), NullTest(Call("number", (at,)))))
+    return not _found(place, schema, others, 1)
 
 
 def _described(place: Place, schema: Schema) -> str:
@@ -127,7 +151,7 @@ def _found(place: Place, schema: Schema, condition: Condition, most: int) -> lis
         return []
     items = schema.all_ids.matching("edges" if place.whose == "edges" else "nodes", condition, most)
     ends = ("source", "target") if place.whose == "edges" else ("id",)
-    return [example_of(" → ".join(str(item.get(end)) for end in ends), look_up(item, place.path)) for item in items]
+    return [example_of(" → ".join(id_text(item.get(end)) for end in ends), look_up(item, place.path)) for item in items]
 
 
 def _other_forms(
@@ -203,7 +227,8 @@ def _of_orders(context: Context, step: Step) -> Iterator[Diagnostic]:
             effect = f"the function takes values of one type{some}"
         else:
             effect = f"values of different types are never equal{some}"
-        hint = f"write number({field}) to read the strings as numbers" if set(kinds) == {"number", "text"} else ""
+        is_readable = set(kinds) == {"number", "text"} and _are_numbers(read.field, place, schema)
+        hint = f"write number({field}) to read the strings as numbers" if is_readable else ""
         yield context.diagnostic(
             "GASL099", f"{_described(place, schema)}; {effect}", read.field.span, hint, severity="warning"
         )

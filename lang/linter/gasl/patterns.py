@@ -138,7 +138,7 @@ def unknown_labels(context: Context) -> Iterator[Diagnostic]:
                 span = _label_span(context, element, label)
                 message = f"no {'node' if of_node else 'edge'} has {attribute} {format_text(label[:60])}"
                 others = schema.relations if of_node else schema.labels
-                hint = f"did you mean {near}?" if near else ""
+                hint = f"did you mean {format_name(near)}?" if near else ""
                 if not near and label in others:
                     hint = (
                         f"edges have it: -[:{format_name(label)}]->"

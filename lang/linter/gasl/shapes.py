@@ -7,7 +7,7 @@ from attrs import evolve, frozen
 from ...catalogue.schema import Schema
 from ...catalogue.value_functions import VALUE_FUNCTIONS, result_kind
 from ...diagnostic import Diagnostic, Edit
-from ...printer.gasl_printer import format_condition, format_name
+from ...printer.gasl_printer import format_condition, format_field, format_name
 from ...source import Span
 from ...trees import Node, gasl, walk
 from ...trees.conditions import Binary, Call, Constant, Field, Items, Length, Negative, NullTest, Variable
@@ -241,11 +241,11 @@ def _unknown_part(context: Context, use: Use, variable: Variable) -> Diagnostic:
     elif names[0] in columns:
         hints.append(f"{names[0]} is only the id of a node")
     elif near is not None:
-        hints.append(f"did you mean {near}?")
+        hints.append(f"did you mean {format_field(near)}?")
         at = context.spelled(format_name(names[0]), variable.span, variable.span.start + len(whole) + 2)
         edits = [Edit(at, format_name(near))] if at is not None and len(names) == 1 and "." not in near else []
     elif name in ("degree", "in_degree", "out_degree") and use.kind == "nodes":
         hints.append(f"add it to the items first: SELECT {whole} FIELDS id, {name} AS rows")
     more = f" and {len(columns) - _OFFERED} more" if len(columns) > _OFFERED else ""
-    hints.append(f"the fields are {', '.join(columns[:_OFFERED])}{more}")
+    hints.append(f"the fields are {', '.join(map(format_field, columns[:_OFFERED]))}{more}")
     return context.diagnostic("GASL073", message, variable.span, *hints, edits=edits)

@@ -18,7 +18,14 @@ from ...trees import walk
 from ...trees.lwt import MAX_STEPS, RESERVED, Comment, Mode, Script, Step, Template
 from ..repairs import Fault, Repaired, back, fault, in_order, repair, respan, without_mark
 from .engine import StepRead, read_script, read_step
-from .recovery.diagnosis import explain_bad_head, explain_bullet, explain_lines, explain_rest, explain_step
+from .recovery.diagnosis import (
+    explain_bad_head,
+    explain_bullet,
+    explain_lines,
+    explain_rest,
+    explain_step,
+    plans_a_call,
+)
 from .recovery.envelope import STAGES, is_wrapped, open_thought
 from .recovery.references import find_slips
 from .recovery.surroundings import LINE_WITH_FENCE, MAX_FENCES
@@ -268,6 +275,7 @@ def _lenient(
         items, _ = _read(chain[-1].text, "lenient")
     if chain:
         items = [respan(item, partial(back, chain)) for item in items]
+    diagnostics += _planned_calls(items)
     items, dropped = _last_wins(items)
     return Script(tuple(items), source, "lenient", in_order([*diagnostics, *dropped], len(source.text)))
 
@@ -285,6 +293,17 @@ def _slips(text: str, items: Items) -> list[Diagnostic]:
                 quotes = 3 if raw.startswith(('"""', "'''")) and len(raw) >= 6 else 1
                 found += find_slips(raw[quotes:-quotes], node.span.start + quotes, known, is_read=True)
     return found
+
+
+def _planned_calls(items: Items) -> list[Diagnostic]:
+    """Return an error for each comment that is a planned call without its head: a heading such as ``## Step 2: LLM("...")``."""
+    calls = {item.call for item in items if isinstance(item, Step)}
+    message, hint = (
+        "this comment contains a call without a head",
+        'write it as a step, (id)=LLM("..."), or remove the line',
+    )
+    planned = (item for item in items if isinstance(item, Comment) and plans_a_call(item.text, calls))
+    return [Diagnostic("LWT001", "error", message, item.span, (hint,)) for item in planned] if calls else []
 
 
 def _last_wins(items: Items) -> tuple[Items, list[Diagnostic]]:

@@ -60,7 +60,7 @@ _ARGUMENT = (
     r"[ \t]*(?:[fFrRbBuU]{0,2}[\"'`{\[\u201c\u201e\u2018\u00ab\u300c\uff02]|\w{1,60}[ \t]*=(?!=)|[^()\n]{0,200}\{\(|\Z)"
 )
 PLANNED_CALL = re.compile(
-    rf"(?<![A-Za-z0-9])(?<![A-Za-z_]\.)(?:(?P<clear>"
+    rf"(?<![A-Za-z0-9])(?:(?P<clear>"
     rf"(?:(?:{OPERATION}|Llm)[ \t]{{0,4}}[(\uff08\[{{<\u300a]|[A-Z][A-Z_]{{1,30}}\(){_ARGUMENT}"
     rf"|{OPERATION}(?:[ \t]{{1,4}}|[ \t]{{0,4}}[:\u2013\u2014-][ \t]{{0,4}})(?:[\"\u201c]|[^()\n]{{0,200}}\{{\())"
     rf"|(?i:{OPERATION})\({_ARGUMENT}|{OPERATION}\((?!s\)))"

@@ -11,7 +11,7 @@ from ....lang.diagnostic import nearest
 from ....lang.evaluate.conditions import Mismatch, Reader, compiled, counted, dotted, kept, value_function
 from ....lang.evaluate.conditions.other_types import is_counting, typed_leaves
 from ....lang.evaluate.conditions.value_generator import of_item
-from ....lang.evaluate.conditions.values import MOST_EXAMPLES, count_mismatch, example_of, uncounted
+from ....lang.evaluate.conditions.values import MOST_EXAMPLES, count_mismatch, example_of, id_text, uncounted
 from ....lang.linter.gasl.arguments import is_in
 from ....lang.linter.gasl.contents import Contents, fields_in
 from ....lang.linter.gasl.fields import scope_of_items
@@ -352,8 +352,8 @@ def item_name(rows: Rows, index: int) -> str:
     named = item if isinstance(item, dict) else {}
     ends = [named.get(name) for name in ("source", "target")]
     if isinstance(named.get("id"), str | int):
-        return str(named["id"])
-    return f"{ends[0]} → {ends[1]}" if all(isinstance(end, str | int) for end in ends) else f"item {index + 1}"
+        return id_text(named["id"])
+    return " → ".join(map(id_text, ends)) if all(isinstance(end, str | int) for end in ends) else f"item {index + 1}"
 
 
 def item_label(rows: Rows, index: int) -> str:

@@ -223,6 +223,19 @@ def test_not_finite_numbers_are_reported_apart() -> None:
     assert [(change.kind, change.where, change.count) for change in changes] == [("non-finite", "node x", 1)]
 
 
+@pytest.mark.parametrize("owned", [True, False])
+def test_an_attribute_with_two_unicode_forms_is_reported_once(owned: bool) -> None:
+    graph = nx.DiGraph()
+    graph.add_node("a", **{"caf\u00e9": 1})
+    graph.add_nodes_from([("b", {"cafe\u0301": '"2"'}), ("c", {"cafe\u0301": '"3"'}), ("d", {"cafe": 4})])
+    graph, _, warnings = normalise(graph, owned=owned)
+    assert graph.nodes["a"] == {"caf\u00e9": 1}
+    (said,) = warnings
+    assert said.startswith(
+        "nodes have the attribute \"caf\u00e9\" in 2 Unicode forms ('caf\\xe9' in 1 and 'cafe\\u0301' in 2);"
+    )
+
+
 def test_attributes_with_the_name_of_a_field_are_renamed() -> None:
     graph = nx.MultiDiGraph()
     graph.add_node("a", id="x", degree=3, label="y")

@@ -68,6 +68,8 @@ def test_names_and_keys_are_equal_in_any_unicode_form_and_stay_as_they_were_writ
         assert len(joined.value) == 9
         distinct = opened.execute_one("SELECT DISTINCT every FIELDS `pr\u00e9nom` AS name AS names")
         assert [row["name"] for row in distinct.value] == ["Rene\u0301", "Bo"]
+        branch = opened.execute_one('BRANCH IF ${every[3].`pr\u00e9nom`} = "Bo" THEN COUNT every AS size')
+        assert (branch.status, branch.value) == ("success", 4)
         nothing = opened.execute_one('FIND nodes WHERE `pr\u00e9nom` = "Ren\u00e9e" AS none')
         assert nothing.status == "empty"
 
@@ -313,6 +315,22 @@ def test_set_names_another_model() -> None:
         record = opened.execute_one('CLASSIFY one BY "letter" INTO ("a", "b") AS c')
         assert record.value[0]["label"] == "b"
         assert (len(first.prompts), second.options[0]["temperature"]) == (0, 0.5)
+
+
+@pytest.mark.parametrize(("attributes", "note"), [
+    ({"weight": 2}, "weighted by weight, where a missing value counts as 1; unweighted if a value is negative or not finite"),
+    ({"weight": "x"}, "unweighted: weight is not a number on every edge"),
+    ({"Weight": 1, "WEIGHT": 2}, "unweighted: no edge has an attribute weight, but there are Weight and WEIGHT"),
+    ({"w": 2}, "unweighted: no edge has an attribute weight"),
+])  # fmt: skip
+def test_explain_says_which_weight_a_measure_would_use(attributes: dict[str, object], note: str) -> None:
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", **attributes)
+    with gasl.open(graph) as opened:
+        assert note in opened.execute_one("EXPLAIN MEASURE graph USING pagerank AS r").value["notes"]
+        assert (
+            "unweighted without BY" in opened.execute_one("EXPLAIN MEASURE graph USING betweenness AS r").value["notes"]
+        )
 
 
 def test_explain_runs_nothing() -> None:

@@ -1,6 +1,7 @@
 """Reads calls and methods in the tolerant parser, and replaces functions of other languages by equivalent expressions."""
 
 import math
+import re
 
 from attrs import evolve, frozen
 
@@ -381,6 +382,14 @@ def _of_library(r: Cursor, name: Piece, start: int, *, called: bool) -> Expr:
     return Literal(value, span=span)
 
 
+_REST_OF_KEY = re.compile(
+    r"(?:[:-][^\W\d]\w*|[ \t]+(?!(?:and|or|not|in|is|if|else|for|then|when|while|between|like|contains|starts|ends|matches|mod|div|xor"
+    r"|eq|ne|lt|gt|le|ge|asc|desc|by|as|where)\b)[^\W\d]\w*)+(?![\w.(\[])",
+    re.IGNORECASE,
+)
+"""The rest of a key of several words after its first word, as in ``x.birth year``, ``x.birth-year`` and ``x.rdf:type``."""
+
+
 def _attribute(r: Cursor, value: Expr, dot: Piece, name: Piece) -> Expr:
     start = value.span.start
     span = Span(start, name.end)
@@ -399,8 +408,11 @@ def _attribute(r: Cursor, value: Expr, dot: Piece, name: Piece) -> Expr:
         return MethodCall(value, name.text, span=span)
     quote = "'" if '"' not in r.text else '"'
     right = f"[{quote}{name.text}{quote}]"
-    edits = (Edit(Span(dot.start, name.end), right),)
+    edits: tuple[Edit, ...] = (Edit(Span(dot.start, name.end), right),)
     hint = f"write {right}; only extraction, meta and context have names after a dot"
+    if more := _REST_OF_KEY.match(r.text, name.end):  # an edit that takes only the first word would hide the fault
+        whole = f"[{quote}{r.text[name.start : more.end()]}{quote}]"
+        hint, edits = f"write {f'{right}, or ' if '-' in whole else ''}{whole} for a key of this name", ()
     r.fault(
         "EXPR012", f"values have no attributes: .{shortened(name.text)}", Span(dot.start, name.end), hint, edits=edits
     )

@@ -105,7 +105,7 @@ def _name_goes_on(s: InvalidStatement) -> Fault | None:
 
 _BEFORE_FIELD = frozenset({
     "WHERE", "VIA", "IF", "ASSERT", "AND", "OR", "NOT", "ANY", "ALL", "NONE", "LEN", "INCREASING", "BY", "ON", "PER", "FIELDS",
-    "DISTINCT", ",", "(", "{",
+    "DISTINCT", ",", "(", "{", "+", "*", "/",
 })  # fmt: skip
 """Pieces that may be before a field."""
 _AFTER_TESTED = frozenset({
@@ -124,6 +124,8 @@ def unquoted_name(s: InvalidStatement) -> tuple[Span, str] | None:
         re.compile(r"(?<!\w)\d+\Z").search(s.text[: s.at]) if re.match(r"[^\W\d]", s.text[s.at : s.at + 1]) else None
     )
     before = s.piece(-1)
+    if in_pattern := before.text == ":" and before.span.start == s.piece(-2).span.end:  # {rdf:type: 2}
+        before = s.piece(-2)
     start = digits.start() if digits else before.span.start
     if s.before(start).upper not in _BEFORE_FIELD or not (
         digits or (before.kind == "word" and before.upper not in keywords())
@@ -135,7 +137,7 @@ def unquoted_name(s: InvalidStatement) -> tuple[Span, str] | None:
         if word[1] != ":" and word[1] and (word[2].upper() in keywords() or word[2][0].isdigit()):
             break
         end = start + word.end()
-    if end <= max(s.at, start):
+    if end <= max(s.at, start) or (in_pattern and s.after(end).text != ":"):
         return None
     owner, _, name = s.text[start:end].rpartition(".")
     return Span(start, end), f"{owner}{'.' if owner else ''}`{name}`"
@@ -151,7 +153,7 @@ def _unquoted_name(s: InvalidStatement) -> Fault | None:
         return None
     span, written = found
     name, edits = s.slice(span), [Edit(span, written)]
-    if s.after(span.end).upper not in _AFTER_TESTED and not name[0].isdigit():
+    if s.after(span.end).upper not in _AFTER_TESTED and not name[0].isdigit() and ":" not in name:
         return None
     if not s.furthered_by(edits):
         return None
@@ -199,8 +201,13 @@ def with_name(statement: InvalidStatement, found: Fault) -> Fault:
     """
     diagnostic, piece = found.diagnostic, statement.piece()
     is_general = diagnostic.code in ("GASL006", "GASL007", "GASL008", "GASL009") or piece.text == ":"
-    if is_general and not statement.mended_by(diagnostic.edits) and (unquoted := _unquoted_name(statement)):
-        return unquoted
+    if is_general and (unquoted := _unquoted_name(statement)):
+        is_argument = statement.list_head not in ("", "IF") and statement.list_head not in keywords()
+        if is_argument or not statement.mended_by(diagnostic.edits):
+            return unquoted
+        if ":" in diagnostic.message and statement.piece(-2).upper == "ON":  # both are conditions of a join
+            hints = (*diagnostic.hints, f"{unquoted.diagnostic.hints[0]} for one field of this name")
+            return evolve(found, diagnostic=evolve(diagnostic, hints=hints, edits=()))
     if (
         diagnostic.code not in ("GASL006", "GASL008", "GASL009")
         or diagnostic.span != piece.span

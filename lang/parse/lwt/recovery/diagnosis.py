@@ -11,6 +11,7 @@ from ....catalogue.operations import BUILTIN, LLM_OPTIONS
 from ....diagnostic import Edit
 from ....source import Span
 from ....trees.lwt import Call
+from ....unicode_forms import canonical, mark_in
 from ...repairs import Fault, fault, is_remark, reads_as_text, shortened
 from ..engine import Failure, StepRead, read_step
 from ..shapes import (
@@ -233,6 +234,12 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
         if _SKETCH.search(name):
             message = f"({shortened(name)}) is a pattern for several ids: this is only a sketch of a script"
             return fault("LWT010", message, *span, "write all steps, each with its own id, for example (0), (1), (2)")
+        if mark := mark_in(name):
+            right, message = canonical(name), f"the id {shortened(name)} contains the combining character {mark}"
+            if not _FULL_ID.match(right):
+                return fault("LWT007", message, *span, "write an id without combining characters")
+            edit, hint = Edit(Span(*bad.span("id")), right), f"write {right}, in which the letter is one character"
+            return fault("LWT007", message, *span, hint, edits=(edit,), accepted=True)
         mended = re.sub(r"[^\w\-.]+", "_", name).strip("_.-")
         mended = re.sub(r"\.(?=\.)|[.\-]+\Z", "", mended)
         # "fin al" becomes final if a reference uses that id or the id is final; otherwise it becomes fin_al.
@@ -350,15 +357,25 @@ _MOST_WORDS = 6
 """Maximum number of words in a label before a call, as in ``Then describe the fruit: LLM("...")``."""
 
 
+_DOTTED = re.compile(r"[A-Za-z_][\w.]*\.\Z")
+
+
 def plans_a_call(line: str, steps: Collection[Call] = (), *, is_outside: bool = False) -> bool:
     """Return whether the line may be a planned step without its head, rather than a sentence that mentions a call.
 
     Numbers, bullets, labels, names and markup may come before the call. A call between the words of a sentence is a mention, unless
     the call refers to an output. ``LLM("...")`` and ``LLM(words)`` are mentions in any sentence, and in any line outside the fence of the
-    script (``is_outside``). ``steps`` are the calls of steps, which a sentence may repeat.
+    script (``is_outside``). ``steps`` are the calls of steps, which a sentence may repeat. In a comment or a heading, only a call with
+    brackets counts, if a label or nothing comes before it and no words follow it, or if it refers to an output. A method of an object,
+    as in ``client.LLM("...")``, counts only if it refers to an output; ``lwt.LLM("...")`` is the operation.
     """
+    is_comment, line = line.startswith("#"), line.lstrip("#")
     for found in PLANNED_CALL.finditer(line):
         before, name_to_end = line[: found.start()], line[found.start() :]
+        if dotted := _DOTTED.search(before):
+            if dotted[0] not in ("lwt.", "knotwork.", "knotwork.lwt.") and "{(" not in name_to_end:
+                continue
+            before = before[: dotted.start()]
         if _HEAD_BEFORE.search(before):
             continue  # a complete step, or a sentence that mentions one
         read = read_step(f"(x)={name_to_end}", 0)
@@ -366,8 +383,15 @@ def plans_a_call(line: str, steps: Collection[Call] = (), *, is_outside: bool = 
         words = len(_WORDS.findall(before))
         is_followed = _WORDS.search(name_to_end, end) is not None
         is_labelled = not words or (words <= _MOST_WORDS and _SIGN_BEFORE.search(before) is not None)
+        if is_comment and (
+            not re.match(r"\w+[ \t]*[(\uff08]", name_to_end)
+            or is_followed
+            or not (is_labelled or "{(" in name_to_end)
+            or re.search(r"\.\.\.|\u2026", name_to_end)
+        ):
+            continue
         if not found["clear"] or _ELIDED_PROMPT.match(name_to_end):
-            is_mention = is_outside or is_followed or not is_labelled
+            is_mention = is_outside or is_comment or is_followed or not is_labelled
         elif words or is_followed:
             is_repeated = isinstance(read, StepRead) and read.step.call in steps
             is_mention = is_repeated or (is_followed and not is_labelled and "{(" not in name_to_end[:end])
@@ -401,7 +425,7 @@ def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:
         message, hint = "second step on this line", "write each step on its own line"
         return fault("LWT006", message, *head.span(), hint, edits=edits, accepted=True), head.start()
     rest = text[first:end].strip()
-    if not rest.startswith("#") and plans_a_call(rest):
+    if plans_a_call(rest):
         message, hint = "second call on this line, without a head", 'write it on its own line, as (id)=LLM("...")'
         return fault("LWT006", message, first, first + len(rest), hint), end
     if rest.startswith("#"):

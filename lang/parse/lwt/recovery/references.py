@@ -13,6 +13,7 @@ import attrs
 from ....diagnostic import Diagnostic, Edit, apply_edits
 from ....source import Span
 from ....trees.lwt import RESERVED
+from ....unicode_forms import canonical, mark_in
 from ..engine import Failure, StepRead, read_step
 from ..shapes import FENCE, end_of_line
 
@@ -190,6 +191,14 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
         return _misspelt("LWT024", message, span, f"{{({name})}}", "it is read as text", is_read), near.end()
     free = _FREE_TEXT.match(raw, start)
     end = free.end() if free else start + 2
+    if free and (mark := mark_in(free[1])) and re.fullmatch(_ID, right := canonical(free[1])):
+        message, span = (
+            f"`{_short(free[0])}` contains the combining character {mark}",
+            Span(offset + start, offset + end),
+        )
+        if right in known_ids:
+            return _misspelt("LWT024", message, span, f"{{({right})}}", "it is read as text", is_read), end
+        return _unclear(f"{message}; it is read as text", span, f"for a reference, write `{{({right})}}`"), end
     is_spaced = free is not None and re.fullmatch(_ID, free[1].strip()) is not None
     words = re.findall(_ID, free[1]) if free else []
     says = (

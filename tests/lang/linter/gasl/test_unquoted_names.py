@@ -101,8 +101,23 @@ def test_a_plan_in_json():
     ("FIND edges WHERE source.schema:age > 1 AS x", "write source.`schema:age`", "FIND edges WHERE source.`schema:age` > 1 AS x"),
     ("FIND nodes WHERE 3rd prize = 1 AS x", "write `3rd prize`", "FIND nodes WHERE `3rd prize` = 1 AS x"),
     ("FIND nodes ORDER BY Home Town DESC AS x", "write `Home Town` for one field of this name", None),
+    ("FIND nodes WHERE lower(rdf:type) = 1 AS x", "write `rdf:type`", "FIND nodes WHERE lower(`rdf:type`) = 1 AS x"),
+    ("FIND patterns (p {a: 1, rdf:type: 2})-[r]->(q) AS x", "write `rdf:type`", "FIND patterns (p {a: 1, `rdf:type`: 2})-[r]->(q) AS x"),
+    ("FIND nodes WHERE rdf:size + 1 > 2 AS x", "write `rdf:size`", "FIND nodes WHERE `rdf:size` + 1 > 2 AS x"),
+    ("FIND nodes WHERE coalesce(x, rdf:size) > 2 AS x", "write `rdf:size`", "FIND nodes WHERE coalesce(x, `rdf:size`) > 2 AS x"),
+    ("FIND nodes AS n\nJOIN n WITH n ON rdf:type AS x", "write `rdf:type` for one field of this name", None),
 ])  # fmt: skip
 def test_without_a_graph_only_a_certain_name_is_edited(text, hint, fixed):
     (error,) = check(parse_gasl(text))
     assert error.hints[-1] == hint
     assert (apply_edits(text, error.edits) if error.edits else None) == fixed
+
+
+def test_a_name_with_a_unit_in_brackets_is_called_like_a_function():
+    (error,) = check(parse_gasl("FIND nodes WHERE height (cm) > 2 AS x"))
+    assert (error.code, error.hints[0], error.edits) == ("GASL078", "write `height (cm)` for a field of this name", ())
+
+
+def test_a_similar_name_is_shown_in_backticks():
+    (error,) = found("FIND nodes WHERE Home_Town = 1 AS x")
+    assert (error.code, error.hints[0]) == ("GASL070", "did you mean `Home Town`?")

@@ -29,3 +29,13 @@ def test_a_control_character_is_shown_in_one_way() -> None:
 
 def test_a_number_may_begin_with_a_point() -> None:
     assert [found.message for found in parse_expr(".5 + 1").diagnostics] != ["a value is missing before ."]
+
+
+@pytest.mark.parametrize(("text", "hint"), [
+    ("x.birth year + 1", "write ['birth year'] for a key of this name"),
+    ("x.rdf:type", "write ['rdf:type'] for a key of this name"),
+    ("x.birth-year > 2", "write ['birth'], or ['birth-year'] for a key of this name"),
+])  # fmt: skip
+def test_a_key_of_several_words_after_a_dot_gets_no_edit_for_its_first_word(text, hint):
+    found = parse_expr(text).diagnostics[0]
+    assert (found.code, found.hints, found.edits) == ("EXPR012", (hint,), ())

@@ -7,6 +7,7 @@ import json
 import pytest
 from knotwork.lang.diagnostic import apply_edits, has_errors
 from knotwork.lang.parse.lwt import parse_lwt
+from knotwork.lang.source import Span
 from knotwork.lang.trees.lwt import Script
 
 ONE = '(a)=LLM("List the conditions in: {(input)}["request"]")'
@@ -303,6 +304,28 @@ def test_a_planned_call_without_a_head_is_an_error_in_both_readings(line: str, w
 )
 def test_a_planned_call_is_never_lost_beside_a_step(text: str) -> None:
     assert has_errors(lenient(text).diagnostics)
+
+
+@pytest.mark.parametrize("line", [
+    f"## Step 2: {CALL}", f"#2 {CALL}", f"### {CALL}", '# LLM("Go on.")', f"## Then summarise {CALL}", f"# b = {CALL}", f"#2 lwt.{CALL}",
+])  # fmt: skip
+def test_a_comment_with_a_planned_call_is_an_error_only_in_the_lenient_reading(line: str) -> None:
+    (found,) = lenient(f'(a)=LLM("x")\n{line}\n').diagnostics
+    assert (found.code, found.severity, found.span) == ("LWT001", "error", Span(13, 13 + len(line)))
+    assert not parse_lwt(f'(a)=LLM("x")\n{line}\n').diagnostics
+
+
+@pytest.mark.parametrize("line", [
+    f"# (b)={CALL}", '# Step 1: LLM("x")', '# 2. LLM("...")', "# EACH({(a)}, ...)", '# LLM("Why?") asks for the reason', "# LLM(the model)",
+    '# client.LLM("Go on.")', "# EXPR: {(a)}",
+])  # fmt: skip
+def test_a_comment_that_mentions_a_call_stays_a_comment(line: str) -> None:
+    assert not lenient(f'(a)=LLM("x")\n{line}\n').diagnostics
+
+
+@pytest.mark.parametrize("line", [f"2. lwt.{CALL}", f"- call {CALL}", f"- client.{CALL}", '- knotwork.LLM("Go on.")'])
+def test_an_operation_of_a_module_is_a_planned_call(line: str) -> None:
+    assert has_errors(lenient(f'(a)=LLM("x")\n{line}\n').diagnostics)
 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)

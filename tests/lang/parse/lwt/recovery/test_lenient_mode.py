@@ -2,6 +2,7 @@
 
 import pytest
 from knotwork.lang.diagnostic import apply_edits
+from knotwork.lang.linter.lwt import check
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.printer.lwt_printer import format_lwt
 from knotwork.lang.trees.lwt import Key, Reference, Script, Text
@@ -26,6 +27,11 @@ def strict_spelling(script: Script) -> str:
         ("(a)=LLM('it's')", ["LWT004"], '(a)=LLM("it\'s")'),
         ('(a)=LLM("is {(b)}["k"] "x"?")', ["LWT004"], """(a)=LLM('is {(b)}["k"] "x"?')"""),
         ('(a)=EACH({(b)}, LLM("is "{(item)}" x?"))', ["LWT004"], """(a)=EACH({(b)}, LLM('is "{(item)}" x?'))"""),
+        (
+            '(cafe\u0301)=LLM("x")\n(b)=LLM("{(cafe\u0301)}")',
+            ["LWT007", "LWT024"],
+            '(caf\u00e9)=LLM("x")\n(b)=LLM("{(caf\u00e9)}")',
+        ),
         ('(a)=LLM("{(b)[k]}")', ["LWT025"], '(a)=LLM("{(b)}["k"]")'),
         ('(a)=LLM("{(b)["k"][0]}")', ["LWT025"], '(a)=LLM("{(b)}["k"][0]")'),
         ('(a)=LLM("{{(b)}}")', ["LWT026"], '(a)=LLM("{(b)}")'),
@@ -114,3 +120,11 @@ def test_spans_point_into_the_text_as_it_was_given() -> None:
 def test_strict_keeps_the_slips_of_references_as_text() -> None:
     (step,) = parse_lwt('(a)=LLM("{(b)[k]} {{(b)}} {(free text?)}")').steps
     assert step.call.arguments[0].parts == (Text("{(b)[k]} {(b)}} {(free text?)}"),)
+
+
+def test_a_reference_with_a_combining_character_is_named_in_the_strict_reading():
+    text = '(caf\u00e9)=LLM("x")\n(b)=LLM("{(cafe\u0301)} {(no\u0308)}")\n'
+    known, unknown = (found for found in check(parse_lwt(text)) if found.code == "LWT024")
+    assert known.message == "`{(cafe\u0301)}` contains the combining character U+0301; it is read as text"
+    assert apply_edits(text, known.edits) == text.replace("e\u0301", "\u00e9")
+    assert (unknown.hints[0], unknown.edits) == ("for a reference, write `{(n\u00f6)}`", ())
