@@ -273,7 +273,7 @@ def fitting(answer: Completion, options: Options) -> Completion | None:
     """Return a stored answer in the form in which ``Validated`` would return it; None if the answer is invalid."""
     try:
         answer = without_thoughts(answer)
-    except (Truncated, EmptyAnswer):
+    except (BadAnswer, Truncated, EmptyAnswer):
         return None
     if "choices" in options:
         exact = answer.text in options["choices"]
@@ -296,7 +296,7 @@ def checked(answer: Completion, options: Options) -> Completion | None:
         return None
     try:
         answer = without_thoughts(answer)
-    except (Truncated, EmptyAnswer):
+    except (BadAnswer, Truncated, EmptyAnswer):
         return None
     if not any(name in options for name in ("choices", "schema", "tools")) or (
         "tools" in options and answer.finish_reason != CALLED

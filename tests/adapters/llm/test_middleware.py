@@ -228,6 +228,14 @@ def test_a_client_of_ones_own_has_a_deadline_and_must_answer_text():
         as_client(5)
 
 
+@pytest.mark.parametrize("answer", ["half \ud83d", Completion("half \ud83d"), Completion("x", raw="\ud83d x")])
+def test_a_lone_surrogate_is_refused_and_the_halves_of_a_character_are_joined(answer):
+    with pytest.raises(BadAnswer, match="the answer contains a lone surrogate, which is not valid text") as caught:
+        run(as_client(lambda prompt: answer).generate("hi"))
+    assert caught.value.text in ("half \ufffd", "x") and caught.value.usage.total
+    assert run(as_client(lambda prompt: "\ud83d\ude00").generate("hi")).text == "\U0001f600"
+
+
 # The budget
 
 
