@@ -12,8 +12,8 @@ from ...adapters.llm import LLM
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.trees.lwt import Call, Mode, Step
 from ..events import Events, RunFinished, StepFinished, StepSkipped, StepStarted, Warned
-from ..models.caller import Caller
-from ..results import NO_USAGE, Before, Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace, add_costs
+from ..models.caller import Caller, Spent
+from ..results import Before, Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace
 from ..scheduler import Policy, Scheduler
 from ..templates import Scope
 from .operations import OPERATIONS, Context, Host, Operation
@@ -229,22 +229,25 @@ class Execution:
         if self.scheduler.cancelled:
             self._cancel_rest()
 
+    def spent(self) -> Spent:
+        """Return the cost of all calls so far, including cancelled calls."""
+        made = Spent()
+        for result in (*self.results.values(), *self._discarded):
+            if result.calls:
+                made.add(result.calls, result.usage, result.cost)
+        made.include(self.caller.lost)
+        return made
+
     def finish(self, order: tuple[str, ...], final: str, rule: str, diagnostics: tuple[Diagnostic, ...]) -> Run:
         """Return the finished run: status, cost, duration."""
         self.caller.tell_damage()
         if self.events is not None:
             self.warnings.extend(self.events.broken[self._broken_before :])
-        results = self.results
-        cost, asked = None, [result for result in (*results.values(), *self._discarded) if result.calls]
-        for result in asked:
-            cost = add_costs(cost, result.cost)
-        usage = sum((result.usage for result in asked), NO_USAGE)
-        lost = self.caller.lost
-        usage, cost = usage + lost.usage, add_costs(cost, lost.cost)
+        results, spent = self.results, self.spent()
         made = Run(
             self.status(final, has_errors(diagnostics)), final, rule, {step: results[step] for step in order if step in results},
-            perf_counter() - self.began, max(self._paths.values(), default=0.0), usage, cost,
-            sum(result.calls for result in asked) + lost.calls,
+            perf_counter() - self.began, max(self._paths.values(), default=0.0), spent.usage, spent.cost,
+            spent.calls,
             self.scope.trace, diagnostics, tuple(self.warnings), self.record.run_id if self.record else "",
         )  # fmt: skip
         if self.record is not None:

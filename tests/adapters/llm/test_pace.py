@@ -49,6 +49,21 @@ async def asked(client, count, **options):
     )
 
 
+def test_a_request_that_is_cancelled_while_it_waits_for_its_turn_is_no_call():
+    async def whole():
+        ledger, inner = Ledger(), Scripted("x", delay=60.0)
+        client = Budget(Throttled(inner, max_concurrency=1), ledger)
+        calls = [asyncio.ensure_future(client.generate(str(n))) for n in range(3)]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        return ledger.calls
+
+    assert asyncio.run(whole()) == 1
+
+
 def unsent(answers):
     return [each for each in answers if isinstance(each, LLMError) and not each.attempts]
 
