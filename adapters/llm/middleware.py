@@ -220,7 +220,7 @@ class Validated(Layer):
         text, why = _judge(answer.text, options)
         if not why:
             return marked(_read(answer, text), options)
-        if options.get("repairs", 1) < 1:
+        if options.get("repairs", 1) < 1 or asking.left() <= 0:
             unfit = f"the answer is invalid: {why}"
             raise BadAnswer(unfit, text=answer.text, usage=asking.usage, attempts=asking.attempts)
         asking.notify(Notice("repair", 2, why))

@@ -17,7 +17,7 @@ from ..event_stream import Event, Events, Warned
 from ..events import RunFinished, RunStarted, StepFinished, StepSkipped, StepStarted
 from ..excerpts import clipped
 from ..models.caller import Spent
-from ..results import unasked
+from ..results import NOT_ASKED, unasked
 from ..scheduler import Policy
 from . import runner
 from .operations import Host
@@ -155,7 +155,8 @@ class _RowRun:
         if row.fault:
             return RowResult(row.index, row.name, "failed", row.keys, error=row.fault, kind="row")
         if self._stopped:
-            return RowResult(row.index, row.name, "not_asked", row.keys, error=unasked(self._stopped), kind=self._kind)
+            error = self._stopped if NOT_ASKED in self._stopped else unasked(self._stopped)
+            return RowResult(row.index, row.name, "not_asked", row.keys, error=error, kind=self._kind)
         lost = Spent()
         try:
             run = await runner.run(

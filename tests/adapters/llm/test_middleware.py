@@ -236,6 +236,16 @@ def test_a_lone_surrogate_is_refused_and_the_halves_of_a_character_are_joined(an
     assert run(as_client(lambda prompt: "\ud83d\ude00").generate("hi")).text == "\U0001f600"
 
 
+def test_no_repair_is_requested_after_the_timeout():
+    async def slow(prompt):
+        time.sleep(0.02)  # noqa: ASYNC251 - a client that blocks can't be interrupted
+        return "nothing"
+
+    with pytest.raises(BadAnswer, match="the answer is invalid") as caught:
+        run(Validated(as_client(slow)).generate("hi", choices=["a", "b"], timeout=0.01))
+    assert caught.value.attempts == 1
+
+
 # The budget
 
 
