@@ -410,9 +410,14 @@ def usage_json(usage: Usage, calls: int | None = None) -> dict[str, int]:
     return {**counted, **tokens, **({"estimated": True} if usage.estimated else {})}
 
 
+def estimated_mark(estimated: object) -> str:
+    """Return the text behind a number of tokens that a model did not report; "" if ``estimated`` is not true."""
+    return " (estimated)" if estimated else ""
+
+
 def tokens_text(usage: Usage) -> str:
     """Return the tokens as text, such as "200 + 40 tokens"; tokens that a model did not report are marked."""
-    return f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{' (estimated)' if usage.estimated else ''}"
+    return f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{estimated_mark(usage.estimated)}"
 
 
 def _jsonable(value: Any) -> Any:

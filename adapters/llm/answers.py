@@ -12,7 +12,7 @@ from ...lang.answers import CutOff, ObjectRead, read_object
 from ...lang.coercion import Fit, as_type
 from ...lang.literals import is_json, plain_numbers, written_json
 from ...lang.thoughts import answer_after_thoughts
-from . import Completion, EmptyAnswer, Truncated
+from . import BadAnswer, Completion, EmptyAnswer, Truncated
 from .json_schema import canonical, first_fault, plain, read_json, validator
 
 _FENCE_HEAD = re.compile(r"```[A-Za-z]*[ \t]*")
@@ -38,9 +38,12 @@ _STRICT = frozenset(
 def without_thoughts(answer: Completion) -> Completion:
     """Return ``answer`` without the model's thoughts; ``raw`` keeps the original text.
 
-    Raises ``Truncated`` if the answer ends inside the thoughts, and ``EmptyAnswer`` if it contains nothing else. This is the one
-    place where thoughts are removed from a model's answer: every client passes its answers through it.
+    Raises ``BadAnswer`` for a lone surrogate, ``Truncated`` if the answer ends inside the thoughts, and ``EmptyAnswer`` if it
+    contains nothing else. This is the one place where thoughts are removed from a model's answer: every client passes its answers
+    through it.
     """
+    if not (answer.text.isascii() and answer.raw.isascii()):
+        answer = _with_whole_characters(answer)
     text = answer_after_thoughts(answer.text)
     if text is answer.text:
         return answer
@@ -54,6 +57,25 @@ def without_thoughts(answer: Completion) -> Completion:
             "the answer has thoughts and nothing else", text=answer.text, usage=answer.usage, attempts=answer.attempts
         )
     return evolve(answer, text=text, raw=answer.raw or answer.text)
+
+
+def _with_whole_characters(answer: Completion) -> Completion:
+    try:
+        text, raw = joined([answer.text]), joined([answer.raw])
+    except BadAnswer as error:
+        error.text = answer.text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        error.usage, error.attempts, error.cost = answer.usage, answer.attempts, answer.cost
+        raise
+    return answer if (text, raw) == (answer.text, answer.raw) else evolve(answer, text=text, raw=raw)
+
+
+def joined(parts: list[str]) -> str:
+    """Return the parts as one string, in which split surrogate pairs are joined. Raise ``BadAnswer`` for a lone surrogate."""
+    text = "".join(parts)
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise BadAnswer("the answer contains a lone surrogate, which is not valid text") from None
 
 
 def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) -> tuple[str, str]:

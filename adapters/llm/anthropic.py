@@ -20,9 +20,9 @@ from . import (
     Truncated,
     Usage,
 )
-from .answers import answer_format, instructions, strict_ready
+from .answers import answer_format, instructions, joined, strict_ready
 from .conversation import earlier_turns
-from .http import CONNECT_TIMEOUT, count, joined, unfinished
+from .http import CONNECT_TIMEOUT, count, unfinished
 from .images import base64_text
 from .sdk import SDKModel, with_tools
 from .service_errors import in_band_error, status_error

@@ -399,6 +399,11 @@ class Budget(Layer):
                 sent = max(hold.prompt_tokens, used.prompt_tokens)
                 used = Usage(sent, max(hold.completion_tokens, used.completion_tokens))
             raise
+        except asyncio.CancelledError as error:
+            if getattr(error, "is_unsent", False):
+                self.ledger.calls -= 1
+                tally.calls -= 1
+            raise
         finally:
             self.ledger.settle(hold, used, self._price)
             tally.took(used, self._cost(used))

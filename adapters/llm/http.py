@@ -429,12 +429,3 @@ def count(usage: Any, name: str) -> int:
     """Return the token count ``name`` from a usage object; 0 if missing."""
     value = usage.get(name) if isinstance(usage, Mapping) else None
     return value if isinstance(value, int) and value > 0 else 0
-
-
-def joined(parts: list[str]) -> str:
-    """Return the parts as one string, in which split surrogate pairs are joined. Raise ``BadAnswer`` for a lone surrogate."""
-    text = "".join(parts)
-    try:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
-    except UnicodeDecodeError:
-        raise BadAnswer("the answer contains a lone surrogate, which is not valid text") from None

@@ -220,7 +220,7 @@ class Validated(Layer):
         text, why = _judge(answer.text, options)
         if not why:
             return marked(_read(answer, text), options)
-        if options.get("repairs", 1) < 1:
+        if options.get("repairs", 1) < 1 or asking.left() <= 0:
             unfit = f"the answer is invalid: {why}"
             raise BadAnswer(unfit, text=answer.text, usage=asking.usage, attempts=asking.attempts)
         asking.notify(Notice("repair", 2, why))
@@ -273,7 +273,7 @@ def fitting(answer: Completion, options: Options) -> Completion | None:
     """Return a stored answer in the form in which ``Validated`` would return it; None if the answer is invalid."""
     try:
         answer = without_thoughts(answer)
-    except (Truncated, EmptyAnswer):
+    except (BadAnswer, Truncated, EmptyAnswer):
         return None
     if "choices" in options:
         exact = answer.text in options["choices"]
@@ -296,7 +296,7 @@ def checked(answer: Completion, options: Options) -> Completion | None:
         return None
     try:
         answer = without_thoughts(answer)
-    except (Truncated, EmptyAnswer):
+    except (BadAnswer, Truncated, EmptyAnswer):
         return None
     if not any(name in options for name in ("choices", "schema", "tools")) or (
         "tools" in options and answer.finish_reason != CALLED

@@ -24,11 +24,11 @@ from . import (
     Truncated,
     Usage,
 )
-from .answers import answer_format, instructions, strict_ready
+from .answers import answer_format, instructions, joined, strict_ready
 from .batches import CHAT_ENDPOINT
 from .conversation import earlier_turns
 from .direct import DirectClient, RefusedRequest
-from .http import body_object, count, joined, unfinished
+from .http import body_object, count, unfinished
 from .images import data_url
 from .json_schema import read_json
 from .middleware import with_floats

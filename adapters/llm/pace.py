@@ -21,6 +21,8 @@ PATIENCE = 300.0
 """Seconds after which a server that accepts no request (429) counts as unusable."""
 HOLD = 5.0
 """Seconds in which no request is sent to an unusable model. Then one call tries again: a session may outlast the fault."""
+AFTER_TIMEOUTS = 3
+"""Number of calls without an answer in time after which a model that never answered counts as unusable."""
 _AFTER_ANSWERS = 5
 """Number of failed calls in a row after which a model that has answered before counts as unusable."""
 
@@ -106,8 +108,8 @@ class Pace:
         if self._probe is call:
             self._probe = None
             self._probed.set()
-        if isinstance(error, TimedOut):
-            return
+        if isinstance(error, TimedOut) and (self._answered or call.is_first_try):
+            return  # an answer may be slow
         if error is None or (isinstance(error, LLMError) and error.attempts and not _most_failures(error)):
             self._answered, self._failures = True, 0  # an answer that is of no use is an answer too
             if call.began > self._paused:
@@ -122,7 +124,7 @@ class Pace:
                 most = _AFTER_ANSWERS
             if self._failures >= most:
                 self.lost, self._held = error, self.clock() + HOLD
-            elif self._failures > 1:
+            elif self._failures > 1 and not isinstance(error, TimedOut):
                 self._until = self.clock() + self.wait(self._failures - 1)
 
     def _check(self, call: "PacedCall") -> None:
@@ -142,6 +144,8 @@ def _most_failures(error: LLMError) -> int:
     """Return after how many such failures in a row a model that never answered counts as unusable; 0: the model has answered."""
     if isinstance(error, Unavailable):
         return 1 if error.is_unreached else 2
+    if isinstance(error, TimedOut):
+        return AFTER_TIMEOUTS
     if isinstance(error, BadRequest):
         return int(error.is_wrong_address)
     return int(isinstance(error, WrongKey | QuotaExhausted | ModelNotFound | RateLimited))
@@ -157,6 +161,8 @@ class PacedCall:
     """When its last request was allowed to start."""
     is_sent: bool = False
     """Whether a request was sent."""
+    is_first_try: bool = False
+    """Whether the call has time for another request if this one gets no answer in time."""
 
 
 PACED: ContextVar[PacedCall | None] = ContextVar("knotwork_llm_paced_call", default=None)

@@ -288,7 +288,9 @@ class SDKModel(Own, ABC):
         failure = self._translated(watch.fault or error, watch, timeout)
         if isinstance(failure, Unavailable):
             failure.is_unreached = watch.reason in (NOBODY, NO_CONNECTION)
-        is_about_service = isinstance(failure, Unavailable | WrongKey) or getattr(failure, "is_wrong_address", False)
+        is_about_service = isinstance(failure, Unavailable | WrongKey | TimedOut) or getattr(
+            failure, "is_wrong_address", False
+        )
         place = f" ({self.address})"
         if self.names_address and is_about_service and not failure.message.endswith(place):
             failure.message += place
@@ -304,7 +306,7 @@ class SDKModel(Own, ABC):
             return error
         if isinstance(error, TimeoutError):
             after = f"; the last request failed: {watch.reason}" if watch.reason else ""
-            return TimedOut(f"no complete answer within {timeout:g} s{after}")
+            return TimedOut(f"no complete answer within {round(timeout, 2):g} s{after}")
         if isinstance(error, BodyTooLarge):
             return BadAnswer(f"the body is larger than {MAX_BODY >> 20} MiB")
         if isinstance(error, BodyUnreadable):

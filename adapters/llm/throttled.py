@@ -10,7 +10,7 @@ from attrs import evolve
 
 from . import BudgetExceeded, Completion, LLMError, Notice, Options, RateLimited, Unavailable
 from .concurrency import AutoConcurrency, AutomaticLimit
-from .middleware import Client, Layer, Patience
+from .middleware import TIMEOUT, Client, Layer, Patience
 from .pace import PACED, Pace, PacedCall
 
 _UNLIMITED = 1 << 30
@@ -48,7 +48,8 @@ class Throttled(Layer):
         return await self._ask(failure, prompt, options)
 
     async def _ask(self, failure: LLMError | None, prompt: str, options: Options) -> Completion:
-        call = PacedCall(self._pace)
+        timeout = options.get("timeout", TIMEOUT)
+        call = PacedCall(self._pace, is_first_try=isinstance(timeout, Patience) and timeout.whole > timeout)
         error: BaseException | None = None
         token = PACED.set(call)
         try:

@@ -181,12 +181,6 @@ class Generator:
         answer = read_json(text)["answer"] if self.ask == "json" else text
         if not answer.strip():
             raise StepFailed(Failed("empty", "the answer is empty"))
-        try:
-            answer.encode()
-        except UnicodeEncodeError:
-            raise StepFailed(
-                Failed("bad_answer", "the answer contains a lone surrogate, which is not valid text")
-            ) from None
         return str(answer)
 
 

@@ -12,6 +12,7 @@ from attrs import define, field, frozen
 from ...lang.catalogue.schema import Attribute
 from ...lang.diagnostic import printable
 from ..events import BudgetReached, CallDelta, CallFinished, CallRetried, CallStarted, Event, StepFinished, StepStarted
+from ..results import estimated_mark
 
 if TYPE_CHECKING:
     from ...adapters.state import Declaration, Difference
@@ -57,7 +58,7 @@ class Calls:
         cached = f" ({self.cached:,} cached)" if self.cached else ""
         parts = [f"{self.calls:,} call{'' if self.calls == 1 else 's'}{cached}"]
         if self.tokens:
-            parts.append(f"{self.tokens:,} tokens{' (estimated)' if self.estimated else ''}")
+            parts.append(f"{self.tokens:,} tokens{estimated_mark(self.estimated)}")
         if self.cost:
             parts.append(dollars(self.cost))
         return " · ".join(parts)

@@ -8,8 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...adapters.llm import Usage
 from ..events import is_nested
-from ..results import prices_json
+from ..results import estimated_mark, prices_json
 from ..runs.event_log import DebugLog as DebugLog
 from ..runs.event_log import level as level
 from ..runs.event_log import logged as logged
@@ -32,7 +33,7 @@ COMPILE_PHASES = 3
 _PRICED = b'{"record": "models_priced"'
 _DONE = re.compile(rb'\{"record": "context_done"')
 _CALLS = (b'{"record": "extraction_done"', b'{"record": "item_done"', b'{"record": "batch", ')
-_USAGE = re.compile(rb'"usage": \[(\d{1,15}), (\d{1,15})\]')
+_USAGE = re.compile(rb'"usage": \[(\d{1,15}), (\d{1,15})\](, "estimated": true)?')
 
 
 def list_runs(limit: int) -> tuple[list[dict[str, Any]], int]:
@@ -46,11 +47,11 @@ def list_runs(limit: int) -> tuple[list[dict[str, Any]], int]:
     found = run_store.list_runs()
     rows = []
     for info in found[:limit]:
-        done, steps, tokens = _progress(info.path, info.kind)
+        done, steps, used = _progress(info.path, info.kind)
         rows.append(
             {
                 "run": info.run_id, "kind": info.kind, "script": info.script, "status": info.status, "done": done, "steps": steps,
-                "started": info.started, "tokens": tokens, "model": info.model, "path": str(info.path),
+                "started": info.started, **_tokens(used), "model": info.model, "path": str(info.path),
             }
         )  # fmt: skip
     return rows, len(found)
@@ -115,8 +116,8 @@ def _prices(path: Path) -> "dict[str, Price]":
     return prices_of(found)
 
 
-def _progress(path: Path, kind: str) -> tuple[int, int, int]:
-    """Return the number of complete steps, of all steps, and of tokens of a run; zeros if the run can't be read."""
+def _progress(path: Path, kind: str) -> tuple[int, int, Usage]:
+    """Return the number of complete steps, of all steps, and the tokens of a run; zeros if the run can't be read."""
     if kind in LOOPS:
         return _loop_progress(path, kind)
     if kind == EACH:
@@ -126,16 +127,16 @@ def _progress(path: Path, kind: str) -> tuple[int, int, int]:
         return len(results.complete), len(results.names), _steps(path)[2]
     if kind == EVAL:
         found = _evaluation(path)
-        return found["answers"], found["items"], found["tokens"]
+        return found["answers"], found["items"], found["used"]
     if kind == TUNE:
-        trials, tokens = _trials(path)["trials"], _evaluation(path)["tokens"]
-        return sum(not each["kept"] for each in trials), len(trials), tokens
+        trials = _trials(path)["trials"]
+        return sum(not each["kept"] for each in trials), len(trials), _evaluation(path)["used"]
     if kind == SEED:
-        contexts, tokens = _contexts(path)
-        return sum(each["status"] == "complete" for each in contexts), len(contexts), tokens
-    steps, planned, tokens = _steps(path)
+        contexts, used = _contexts(path)
+        return sum(each["status"] == "complete" for each in contexts), len(contexts), used
+    steps, planned, used = _steps(path)
     own = [record for step, record in steps.items() if not is_nested(step)]
-    return sum(record["status"] == "done" for record in own), max(planned, len(own)), tokens
+    return sum(record["status"] == "done" for record in own), max(planned, len(own)), used
 
 
 # The run of a script.
@@ -147,10 +148,21 @@ def tokens_of(record: Mapping[str, Any]) -> int:
     return sum(usage) if isinstance(usage, list) else 0
 
 
-def _steps(path: Path) -> tuple[dict[str, dict[str, Any]], int, int]:
-    """Return the last record of each step, and the numbers of planned steps and of tokens. Stop at the first damaged record."""
+def tokens_cell(found: Mapping[str, Any], unit: str = "") -> str:
+    """Return the tokens of a document, or of a part of it, as text."""
+    return f"{found['tokens']:,}{unit}{estimated_mark(found.get('estimated'))}"
+
+
+def _tokens(used: Usage) -> dict[str, Any]:
+    """Return the part of a document about the tokens of a run."""
+    return {"tokens": used.total, **({"estimated": True} if used.estimated else {})}
+
+
+def _steps(path: Path) -> tuple[dict[str, dict[str, Any]], int, Usage]:
+    """Return the last record of each step, the number of planned steps, and the tokens. Stop at the first damaged record."""
     steps: dict[str, dict[str, Any]] = {}
     planned = tokens = 0
+    estimated = False
     contained = Contained[int]()
     try:
         with open(path / FILE, "rb") as file:
@@ -168,20 +180,21 @@ def _steps(path: Path) -> tuple[dict[str, dict[str, Any]], int, int]:
                         more = used - sum(contained.close(record))
                         contained.add(record, more)
                         tokens += more
+                        estimated = estimated or (more > 0 and record.get("estimated") is True)
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    return steps, planned, tokens
+    return steps, planned, Usage(tokens, 0, estimated)
 
 
 def _script_document(run: str) -> dict[str, Any]:
     from ..lwt.run_store import load
 
     stored = load(run)
-    steps, _, tokens = _steps(stored.path)
+    steps, _, used = _steps(stored.path)
     head = stored.head
     return {
         "run": stored.run_id, "kind": "script", "script": head["name"], "status": stored.status or "running or interrupted",
-        "started": head["time"], "model": head["model"], "path": str(stored.path), "tokens": tokens,
+        "started": head["time"], "model": head["model"], "path": str(stored.path), **_tokens(used),
         "steps": {
             step: {name: value for name, value in record.items() if name not in ("record", "step", "item")}
             for step, record in steps.items()
@@ -199,7 +212,7 @@ def _rows_document(run: str) -> dict[str, Any]:
     incomplete = (results.document(index) for index in sorted(results.names) if results.names[index][1] != "complete")
     return {
         "run": stored.run_id, "kind": EACH, "script": head["name"], "status": stored.status or "running or interrupted",
-        "started": head["time"], "model": head["model"], "path": str(stored.path), "tokens": _steps(stored.path)[2],
+        "started": head["time"], "model": head["model"], "path": str(stored.path), **_tokens(_steps(stored.path)[2]),
         "options": head.get("options", {}), "statuses": dict(statuses),
         "rows": [{name: each[name] for name in ("index", "name", "status", "error")} for each in incomplete],
     }  # fmt: skip
@@ -208,13 +221,13 @@ def _rows_document(run: str) -> dict[str, Any]:
 # The run of a seed.
 
 
-def _contexts(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the finished contexts, sorted by index, and the total tokens of all calls.
+def _contexts(path: Path) -> tuple[list[dict[str, Any]], Usage]:
+    """Return the finished contexts, sorted by index, and the tokens of all calls.
 
     If a context has several records, the last one counts. Reading stops at the first damaged record.
     """
     contexts: dict[int, dict[str, Any]] = {}
-    tokens = 0
+    used = Usage()
     try:
         with open(path / FILE, "rb") as file:
             for line in file:
@@ -226,21 +239,22 @@ def _contexts(path: Path) -> tuple[list[dict[str, Any]], int]:
                         "extracted": int(counts["extracted"]), "failed": int(counts["failed"]),
                     }  # fmt: skip
                 elif line.startswith(_CALLS) and (usage := list(_USAGE.finditer(line))):
-                    tokens += int(usage[-1][1]) + int(usage[-1][2])  # the last match, as a review may match too
+                    last = usage[-1]  # as a review may match too
+                    used += Usage(int(last[1]), int(last[2]), bool(last[3]))
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    return [contexts[index] for index in sorted(contexts)], tokens
+    return [contexts[index] for index in sorted(contexts)], used
 
 
 def _seed_document(run: str) -> dict[str, Any]:
     from ..seeds.seed_store import load
 
     stored = load(run)
-    contexts, tokens = _contexts(stored.path)
+    contexts, used = _contexts(stored.path)
     head = stored.head
     return {
         "run": stored.run_id, "kind": SEED, "script": head["name"], "status": stored.status or "running or interrupted",
-        "started": head["time"], "model": head["model"], "path": str(stored.path), "tokens": tokens,
+        "started": head["time"], "model": head["model"], "path": str(stored.path), **_tokens(used),
         "extractions": stored.extracted, "options": head.get("options", {}), "contexts": contexts,
     }  # fmt: skip
 
@@ -249,8 +263,9 @@ def _seed_document(run: str) -> dict[str, Any]:
 
 
 def _evaluation(path: Path) -> dict[str, Any]:
-    """Return the numbers of answers, labels, tokens and calls, and the candidates. Stop at the first damaged record."""
-    tokens = answers = calls = items = 0
+    """Return the numbers of answers, labels and calls, the tokens, and the candidates. Stop at the first damaged record."""
+    answers = calls = items = 0
+    used = Usage()
     candidates: dict[str, dict[str, Any]] = {}
     try:
         with open(path / FILE, "rb") as file:
@@ -261,7 +276,8 @@ def _evaluation(path: Path) -> dict[str, Any]:
                         items = int(record["options"].get("items", 0))
                     case "call_done" | "call_failed":
                         calls += int(record["attempts"])
-                        tokens += sum(record["usage"])
+                        asked, answered = record["usage"]
+                        used += Usage(asked, answered, record.get("estimated") is True)
                         if record["record"] == "call_done":
                             found = candidates.setdefault(record["candidate"], {"calls": 0, "items": 0, "answered": 0})
                             found["calls"] += 1
@@ -271,7 +287,7 @@ def _evaluation(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     answers = sum(int(each.get("answered", 0)) for each in candidates.values())
-    return {"answers": answers, "items": items, "tokens": tokens, "calls": calls, "candidates": candidates}
+    return {"answers": answers, "items": items, "used": used, "calls": calls, "candidates": candidates}
 
 
 def _evaluation_document(run: str) -> dict[str, Any]:
@@ -286,7 +302,8 @@ def _evaluation_document(run: str) -> dict[str, Any]:
         report = None
     return {
         "run": stored.run_id, "kind": EVAL, "script": head["name"], "status": stored.status or "running or interrupted",
-        "started": head["time"], "model": head["model"], "path": str(stored.path), **found, "report": report,
+        "started": head["time"], "model": head["model"], "path": str(stored.path), **_tokens(found.pop("used")), **found,
+        "report": report,
     }  # fmt: skip
 
 
@@ -318,7 +335,8 @@ def _tuning_document(run: str) -> dict[str, Any]:
     head, found = stored.head, _evaluation(stored.path)
     return {
         "run": stored.run_id, "kind": TUNE, "script": head["name"], "status": stored.status or "running or interrupted",
-        "started": head["time"], "model": head["model"], "path": str(stored.path), "calls": found["calls"], "tokens": found["tokens"],
+        "started": head["time"], "model": head["model"], "path": str(stored.path), "calls": found["calls"],
+        **_tokens(found["used"]),
         **_trials(stored.path),
     }  # fmt: skip
 
@@ -326,19 +344,18 @@ def _tuning_document(run: str) -> dict[str, Any]:
 # A ranking, a compilation or a question.
 
 
-def _loop_progress(path: Path, kind: str) -> tuple[int, int, int]:
-    from ..report.account import number
+def _loop_progress(path: Path, kind: str) -> tuple[int, int, Usage]:
+    from ..report.account import Figures, number
     from ..report.run_reader import events_of, records_of
 
     try:
         records = records_of(path)
     except RunError:
-        return 0, 0, 0
-    tokens = sum(
-        number(event, "prompt_tokens") + number(event, "completion_tokens")
-        for event in events_of(kind, records)
-        if event.get("counted")
-    )
+        return 0, 0, Usage()
+    spent = Figures()
+    for event in events_of(kind, records):
+        if event.get("counted"):
+            spent.call(event)
     parts = {
         record.get("step"): record.get("status")
         for record in records
@@ -346,7 +363,7 @@ def _loop_progress(path: Path, kind: str) -> tuple[int, int, int]:
     }
     options = records[0].get("options")
     planned = number(options, "steps") if kind == RANK and isinstance(options, dict) else COMPILE_PHASES
-    return sum(status == "done" for status in parts.values()), planned, tokens
+    return sum(status == "done" for status in parts.values()), planned, Usage(spent.tokens, 0, spent.estimated)
 
 
 def _loop_document(account: "Account") -> dict[str, Any]:

@@ -240,6 +240,7 @@ class Flow:
         """Run ``command``, unless the plan is already cancelled."""
         number = self.begun
         self.begun += 1
+        self.session.spent = None
         if number in self.interrupt_at:
             self.cancelled = True
         if number in self.interrupt_at or (self.cancelled and not self._shields):
@@ -291,7 +292,9 @@ class Flow:
                 task.exception()  # mark the exception as retrieved
             state.back(mark)
             self.interrupts.append(number)
-            return _CANCELLED
+            if (spent := self.session.spent) is None:
+                return _CANCELLED
+            return attrs.evolve(_CANCELLED, calls=spent.calls, usage=spent.usage, cost=spent.cost)
         if task.cancelled():
             state.back(mark)
             return ExecutionResult("error", message="the client cancelled its own call")

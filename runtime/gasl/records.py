@@ -16,6 +16,7 @@ from .relation import Relation, fields_of_items, plain_of
 
 if TYPE_CHECKING:
     from ...lang.linter.gasl.contents import Contents
+    from ..models.caller import Spent
 
 # The variables of a plan: the values, with evidence, that commands bind to the names after ``AS``. See
 # ``docs/design/gasl.md#execution``.
@@ -430,6 +431,8 @@ class Session:
     parameters: Mapping[str, Any] = field(factory=dict)
     declared: dict[str, Value] = field(factory=dict)
     missing: tuple[str, ...] = ()
+    spent: "Spent | None" = None
+    """The cost of the running command's model calls; None if the command has not asked a model."""
 
 
 Runner = Callable[[Any, Session], Awaitable[ExecutionResult]]

@@ -229,19 +229,27 @@ class Execution:
         if self.scheduler.cancelled:
             self._cancel_rest()
 
+    def spent(self) -> Spent:
+        """Return the cost of all calls so far, including cancelled calls."""
+        asked: list[StepResult | Spent] = [each for each in (*self.results.values(), *self._discarded) if each.calls]
+        asked.append(self.caller.lost)
+        costs = [each.cost for each in asked if each.cost is not None]
+        return Spent(
+            sum([each.calls for each in asked]),
+            Usage.sum([each.usage for each in asked]),
+            sum(costs) if costs else None,
+        )
+
     def finish(self, order: tuple[str, ...], final: str, rule: str, diagnostics: tuple[Diagnostic, ...]) -> Run:
         """Return the finished run: status, cost, duration."""
         self.caller.tell_damage()
         if self.events is not None:
             self.warnings.extend(self.events.broken[self._broken_before :])
-        results = self.results
-        asked: list[StepResult | Spent] = [each for each in (*results.values(), *self._discarded) if each.calls]
-        asked.append(self.caller.lost)
-        costs = [each.cost for each in asked if each.cost is not None]
+        results, spent = self.results, self.spent()
         made = Run(
             self.status(final, has_errors(diagnostics)), final, rule, {step: results[step] for step in order if step in results},
-            perf_counter() - self.began, max(self._paths.values(), default=0.0),
-            Usage.sum([each.usage for each in asked]), sum(costs) if costs else None, sum([each.calls for each in asked]),
+            perf_counter() - self.began, max(self._paths.values(), default=0.0), spent.usage, spent.cost,
+            spent.calls,
             self.scope.trace, diagnostics, tuple(self.warnings), self.record.run_id if self.record else "",
         )  # fmt: skip
         if self.record is not None:

@@ -12,6 +12,7 @@ from ...adapters.llm import Usage
 from ...adapters.llm.budget import Price
 from ...adapters.tables.cells import column_types, json_row
 from ...adapters.tables.port import Column, ColumnType
+from ..models.caller import Spent
 from ..results import NO_USAGE, Run, add_costs, plain, usage_json
 from ..seeds.result_store import ResultSource
 from ..seeds.result_tables import value_of
@@ -122,9 +123,13 @@ class RowTotals:
     def add(self, result: RowResult) -> None:
         """Count one result."""
         self.statuses[result.status] += 1
-        self.calls += result.calls
-        self.usage += result.usage
-        self.cost = add_costs(self.cost, result.cost)
+        self.pay(result)
+
+    def pay(self, spent: RowResult | Spent) -> None:
+        """Add the cost of a result, or of a row that was cancelled."""
+        self.calls += spent.calls
+        self.usage += spent.usage
+        self.cost = add_costs(self.cost, spent.cost)
 
     @property
     def rows(self) -> int:

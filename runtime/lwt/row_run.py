@@ -16,7 +16,8 @@ from ...lang.trees.lwt import Script
 from ..event_stream import Event, Events, Warned
 from ..events import RunFinished, RunStarted, StepFinished, StepSkipped, StepStarted
 from ..excerpts import clipped
-from ..results import unasked
+from ..models.caller import Spent
+from ..results import NOT_ASKED, unasked
 from ..scheduler import Policy
 from . import runner
 from .operations import Host
@@ -154,11 +155,17 @@ class _RowRun:
         if row.fault:
             return RowResult(row.index, row.name, "failed", row.keys, error=row.fault, kind="row")
         if self._stopped:
-            return RowResult(row.index, row.name, "not_asked", row.keys, error=unasked(self._stopped), kind=self._kind)
-        run = await runner.run(
-            self.script, input=dict(row.values), record=None if self.record is None else self.record.row(row.index),
-            events=self._events_of(label), **self.settings,
-        )  # fmt: skip
+            error = self._stopped if NOT_ASKED in self._stopped else unasked(self._stopped)
+            return RowResult(row.index, row.name, "not_asked", row.keys, error=error, kind=self._kind)
+        lost = Spent()
+        try:
+            run = await runner.run(
+                self.script, input=dict(row.values), record=None if self.record is None else self.record.row(row.index),
+                events=self._events_of(label), lost=lost, **self.settings,
+            )  # fmt: skip
+        except asyncio.CancelledError:
+            self.totals.pay(lost)  # the row has no result
+            raise
         return result_of(row, run)
 
     def _events_of(self, label: str) -> Events:

@@ -24,6 +24,7 @@ from .script_plan import ScriptPlan, context_of, own_file, plan_of
 
 if TYPE_CHECKING:
     from ...lang.parse.lwt import StepFeed
+    from ..models.caller import Spent
     from .operations.operation import Workshop
 
 MAX_CONCURRENCY = 16
@@ -52,6 +53,7 @@ async def run(
     strict_types: bool = False,
     host: "Host | None" = None,
     refuses_options: bool = True,
+    lost: "Spent | None" = None,
 ) -> Run:
     """Run ``script`` and return the finished run.
 
@@ -62,7 +64,7 @@ async def run(
     for this input and these models; the script is then not checked again. ``before`` has earlier results, to which the script
     may refer as to results of its own steps; their names must have been passed to ``plan_of``. With ``strict_types`` a typed
     answer must match exactly (``lang.coercion``). ``host`` has the functions for ``CALL`` and further operations. Setting ``cancel``
-    ends the run early with status "cancelled" and the results so far.
+    ends the run early with status "cancelled" and the results so far. If the task is cancelled, ``lost`` receives the run's cost.
 
     Raises ``ScriptError`` for a script with errors and for options that a model can't take, before any call. With
     ``refuses_options=False``, such an option fails only its step: for scripts that a model wrote. Failures of steps are results, not
@@ -100,7 +102,12 @@ async def run(
         else:
             execution.unneeded(step, final)
     execution.scheduler.close()
-    await execution.run_steps(cancel)
+    try:
+        await execution.run_steps(cancel)
+    except asyncio.CancelledError:
+        if lost is not None:
+            lost.include(execution.spent())
+        raise
     return execution.finish(tuple(graph), final, plan.rule, plan.diagnostics_of(wanted))
 
 

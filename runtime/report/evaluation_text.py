@@ -9,6 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from ..loops.evaluate.field_scores import METRICS
+from ..results import estimated_mark
 
 TITLES: Mapping[str, str] = {
     "accuracy": "accuracy", "answered_accuracy": "accuracy of answered", "macro_f1": "macro F1", "kappa": "Cohen's kappa",
@@ -241,5 +242,4 @@ def label_text(label: Any) -> str:
 
 
 def _tokens(run: Mapping[str, Any]) -> str:
-    mark = " (estimated)" if run.get("estimated") else ""
-    return f"{run['prompt_tokens'] + run['completion_tokens']:,}{mark}"
+    return f"{run['prompt_tokens'] + run['completion_tokens']:,}{estimated_mark(run.get('estimated'))}"

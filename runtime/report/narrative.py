@@ -11,6 +11,7 @@ from attrs import define, field
 
 from ...lang.diagnostic import Diagnostic, picture
 from ...lang.source import Source, Span
+from ..results import estimated_mark
 from ..runs.event_log import OPENED
 from .account import Account, Entry, PageSpace, Phase, Section, figure, number, text
 from .steps import command_words
@@ -36,7 +37,7 @@ def answer_entry(entry: Entry, event: Mapping[str, Any], space: PageSpace) -> No
     if event.get("cached") or event.get("calls") == 0:
         parts.append("from the cache")
     else:
-        mark = " (estimated)" if event.get("estimated") is True else ""
+        mark = estimated_mark(event.get("estimated") is True)
         parts.append(f"{number(event, 'prompt_tokens'):,} + {number(event, 'completion_tokens'):,} tokens{mark}")
         parts += [f"${cost:.4f}"] if cost else []
         parts += [f"{seconds:.1f} s"] if seconds is not None else []

@@ -113,6 +113,7 @@ class Asker:
         self._model = named if isinstance(named, str) else None
         options.setdefault("temperature", 0.0)
         self._options = options
+        self.session.spent = self.spent
 
     @property
     def temperature(self) -> Any:
@@ -133,6 +134,9 @@ class Asker:
         request = Request(prompt, kind, name, {**self._options, **options})
         try:
             outcome = await caller.ask(session.label, request, item)
+        except asyncio.CancelledError:
+            self.spent.include(caller.lost)
+            raise
         except StepFailed as failed:
             self._count(failed, noted)
             if failed.failed.kind in HOPELESS or failed.failed.is_unasked:

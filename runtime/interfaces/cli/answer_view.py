@@ -32,6 +32,7 @@ from ...events import (
     Warned,
 )
 from ...excerpts import clipped
+from ...results import estimated_mark
 from .display import Foot
 from .inputs import reached
 from .output import Display, Exit, cancelling, colour, is_terminal, json_text, paint, say, say_prices, write
@@ -123,7 +124,7 @@ def figures(
     """
     parts = [f"{calls:,} call{'' if calls == 1 else 's'}"]
     parts += [f"{cached:,} from the cache"] if cached else []
-    mark = " (estimated)" if estimated else ""
+    mark = estimated_mark(estimated)
     parts += [f"{' + '.join(f'{count:,}' for count in tokens)} tokens{mark}"] if any(tokens) else []
     parts += [dollars(cost)] if cost else []
     return " · ".join([*parts, time] if time else parts)

@@ -118,7 +118,7 @@ class Settings:
     ``graph`` is a file or ``nx:NAME``. ``state`` is a folder (None: the state is in memory). ``force`` allows a state whose
     findings come from another graph. ``raw`` keeps the graph's values unchanged. ``spec`` is the spec of the default model
     (None: commands can't call a model). ``models`` maps the names of further models to their specs. ``chunks`` is the file with
-    the texts that the graph was made from.
+    the texts that the graph was made from. If not ``names_address``, no message names the address of a model.
     """
 
     graph: str | None = None
@@ -131,6 +131,7 @@ class Settings:
     chunks: str | None = None
     cache: bool | str = True
     limits: Limits = field(factory=Limits)
+    names_address: bool = True
 
 
 NO_MODEL = ("this server has no model", "start the server with a model: knotwork mcp --llm SPEC")
@@ -175,7 +176,7 @@ class ServerWorkspace(SharedWorkspace):
         limits = settings.limits
         opener = ModelOpener(
             callbacks.warn, max_calls=limits.max_calls, max_tokens=limits.max_tokens, max_cost=limits.max_cost,
-            price=limits.price, cache=settings.cache, environ=environ,
+            price=limits.price, cache=settings.cache, environ=environ, names_address=settings.names_address,
         )  # fmt: skip
         base = opened(options, lambda: opener.open_all(settings.spec, settings.models), callbacks)
         return cls(

@@ -1,5 +1,6 @@
 """The operation GASL, which runs a program on the run's graph and state as a step of a script."""
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -91,6 +92,10 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
             records = await executor.arun_plan(plan)
         except ParseError as error:
             raise StepFailed(_parse_failure(error, call, program.in_script_words)) from None
+        except asyncio.CancelledError:
+            usage, cost, calls = _spent(_flat(executor.command_history))
+            context.caller.lost.add(calls, usage, cost)  # the step has no result
+            raise
     made = _outcome(records, call, program.in_script_words)
     for ran in _flat(records):
         for note in coverage(ran.metrics):
@@ -163,14 +168,19 @@ def _parse_failure(error: ParseError, call: Call, in_script_words: Callable[[str
     )
 
 
-def _outcome(records: Sequence[ExecutionRecord], call: Call, in_script_words: Callable[[str], str]) -> Outcome:
-    flat = list(_flat(records))
+def _spent(flat: Sequence[ExecutionRecord]) -> tuple[Usage, float | None, int]:
+    """Return the tokens, the cost and the number of the model calls of records."""
     tokens = [record.metrics.get("tokens") or {} for record in flat]
     usage = Usage(
         sum(t.get("prompt", 0) for t in tokens), sum(t.get("completion", 0) for t in tokens), any("estimated" in t for t in tokens)
     )  # fmt: skip
     costs = [cost for record in flat if (cost := record.metrics.get("cost")) is not None]
-    calls, cost = sum(int(record.metrics.get("calls") or 0) for record in flat), sum(costs) if costs else None
+    return usage, sum(costs) if costs else None, sum(int(record.metrics.get("calls") or 0) for record in flat)
+
+
+def _outcome(records: Sequence[ExecutionRecord], call: Call, in_script_words: Callable[[str], str]) -> Outcome:
+    flat = list(_flat(records))
+    usage, cost, calls = _spent(flat)
     failed = next((record for record in flat if not record.ok), None)
     if records and not records[-1].ok:
         why = failed or records[-1]

@@ -1,11 +1,12 @@
 """The operation SEED, which runs a Formula Seed as a step of a script, with the run's models, limits, events and record."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
-from attrs import define
+from attrs import define, field
 from blake3 import blake3
 
 from ....adapters.llm import LLM, BudgetExceeded, Completion, LLMError, Notice, Usage
@@ -18,7 +19,7 @@ from ....lang.source import Source
 from ....lang.trees.lwt import Call
 from ....lang.trees.seed import FormulaSeed
 from ...events import BudgetReached, CallRetried, CallStarted, next_call
-from ...models.caller import Request, call_finished
+from ...models.caller import Request, Spent, call_finished
 from ...results import Failed, Outcome, Record, Recorded, Run, StepFailed, StepResult
 from ...seeds.extraction import ReviewExtraction, rare_fields, stored_extraction
 from ...seeds.reviews import ContextError, FilterError, Review, read_context
@@ -57,12 +58,15 @@ async def run_seed(call: Call, context: Context) -> Outcome:
             seed, about, asking, model=context.spec, max_concurrency=context.caller.limit, record=kept,
             strict_types=context.caller.strict_types,
         )  # fmt: skip
+    except asyncio.CancelledError:
+        context.caller.lost.include(asking.spent)  # the step has no result
+        raise
     except FilterError as error:
         raise invalid(f"{name}: {error}", call.span) from None
     for found in result.extractions:
-        for field, said in found.coerced.items():
+        for output, said in found.coerced.items():
             context.caller.note(
-                context.step, found.review, field, "coerced", said, json.dumps(found.extraction.get(field))
+                context.step, found.review, output, "coerced", said, json.dumps(found.extraction.get(output))
             )
     return _outcome(seed, result, name, digest, kept, call)
 
@@ -198,6 +202,8 @@ class _SeedModel:
     context: Context
     client: LLM
     asked: int = 0
+    spent: Spent = field(factory=Spent)
+    """The cost of all calls, including cancelled calls."""
 
     @classmethod
     def of(cls, context: Context, model: str | None) -> "_SeedModel":
@@ -240,8 +246,14 @@ class _SeedModel:
     async def _completion(self, prompt: str, options: Mapping[str, Any]) -> Completion:
         try:
             answer: Any = await self.client.generate(prompt, **options)
-        except BudgetExceeded as error:
-            if isinstance(self.client, Own):  # the client counts only sent calls, the caller also the refused call
-                error.attempts += 1
+        except LLMError as error:
+            self.spent.add(error.attempts, error.usage, error.cost)
+            if isinstance(error, BudgetExceeded) and isinstance(self.client, Own):
+                error.attempts += 1  # the client counts only sent calls, the caller also the refused call
             raise
-        return answer if isinstance(answer, Completion) else Completion(str(answer))
+        except asyncio.CancelledError as error:
+            self.spent.calls += not getattr(error, "is_unsent", False)
+            raise
+        made = answer if isinstance(answer, Completion) else Completion(str(answer))
+        self.spent.add(made.attempts or int(made.cached), made.usage, made.cost)
+        return made

@@ -228,6 +228,24 @@ def test_a_client_of_ones_own_has_a_deadline_and_must_answer_text():
         as_client(5)
 
 
+@pytest.mark.parametrize("answer", ["half \ud83d", Completion("half \ud83d"), Completion("x", raw="\ud83d x")])
+def test_a_lone_surrogate_is_refused_and_the_halves_of_a_character_are_joined(answer):
+    with pytest.raises(BadAnswer, match="the answer contains a lone surrogate, which is not valid text") as caught:
+        run(as_client(lambda prompt: answer).generate("hi"))
+    assert caught.value.text in ("half \ufffd", "x") and caught.value.usage.total
+    assert run(as_client(lambda prompt: "\ud83d\ude00").generate("hi")).text == "\U0001f600"
+
+
+def test_no_repair_is_requested_after_the_timeout():
+    async def slow(prompt):
+        time.sleep(0.02)  # noqa: ASYNC251 - a client that blocks can't be interrupted
+        return "nothing"
+
+    with pytest.raises(BadAnswer, match="the answer is invalid") as caught:
+        run(Validated(as_client(slow)).generate("hi", choices=["a", "b"], timeout=0.01))
+    assert caught.value.attempts == 1
+
+
 # The budget
 
 

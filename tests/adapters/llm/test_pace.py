@@ -12,10 +12,12 @@ from knotwork.adapters.llm import (
     LLMError,
     QuotaExhausted,
     RateLimited,
+    TimedOut,
     Unavailable,
     WrongKey,
 )
 from knotwork.adapters.llm.budget import Budget, Ledger
+from knotwork.adapters.llm.middleware import Patience
 from knotwork.adapters.llm.openai import OpenAIModel
 from knotwork.adapters.llm.pace import Pace
 from knotwork.adapters.llm.throttled import Throttled
@@ -47,6 +49,38 @@ async def asked(client, count, **options):
     return await asyncio.gather(
         *(client.generate(f"call {n}", **options) for n in range(count)), return_exceptions=True
     )
+
+
+def test_a_request_that_is_cancelled_while_it_waits_for_its_turn_is_no_call():
+    async def whole():
+        ledger, inner = Ledger(), Scripted("x", delay=60.0)
+        client = Budget(Throttled(inner, max_concurrency=1), ledger)
+        calls = [asyncio.ensure_future(client.generate(str(n))) for n in range(3)]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        return ledger.calls
+
+    assert asyncio.run(whole()) == 1
+
+
+def test_a_server_that_only_times_out_is_asked_three_times_and_one_that_has_answered_is_asked_on():
+    async def asked_of(inner, **options):
+        client = paced(inner)
+        return [(await asyncio.gather(client.generate("hi", **options), return_exceptions=True))[0] for _ in range(5)]
+
+    late = TimedOut("no complete answer within 5 s (http://host/v1)")
+    silent, answered, halved = Scripted(late), Scripted("whole", late), Scripted(late)
+    failures = asyncio.run(asked_of(silent))
+    assert [each.message for each in failures] == [late.message] * 3 + [f"not asked: {late.message}"] * 2
+    assert len(unsent(failures)) == 2 and len(silent.calls) == 3
+    asyncio.run(asked_of(answered))
+    half = Patience(5.0)
+    half.whole = 10.0  # the call has time for another request
+    asyncio.run(asked_of(halved, timeout=half))
+    assert len(answered.calls) == len(halved.calls) == 5
 
 
 def unsent(answers):

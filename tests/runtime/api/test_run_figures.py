@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 from knotwork import answers, lwt, planner, seed
+from knotwork.adapters.llm.middleware import as_client
+from knotwork.runtime.api import runs
 from knotwork.runtime.api.ask import ask_sync
+from knotwork.runtime.lwt import runner
 from support.agents import connected, told
 from support.alone import alone_in
 from support.cafe_seed import CONTEXTS, SEED, write_seed
@@ -82,6 +85,17 @@ def test_a_failed_run_has_the_same_figures_everywhere(folder: Path, tmp_path: Pa
     (tmp_path / "again").mkdir()
     found = asyncio.run(over_mcp())
     assert (found["spent"]["calls"], total(found["spent"])) == (CALLS, tokens), json.dumps(found)[:2_000]
+
+
+def test_estimated_tokens_are_marked_where_a_stored_run_is_shown(folder: Path) -> None:
+    script = lwt.parse('(a)=LLM("Say one")\n(b)=LLM("After {(a)}")\n')
+    record = runs.start(script, input=None, model="mine", options={"steps": 2})
+    asyncio.run(runner.run(script, llm=as_client(lambda prompt: "one"), record=record))
+    (listed,) = call("runs", "--format", "json").json
+    shown = call("runs", "show", record.run_id, "--format", "json").json
+    assert (listed["tokens"], listed["estimated"], shown["tokens"], shown["estimated"]) == (7, True, 7, True)
+    assert "7 (estimated)" in call("runs").out
+    assert re.findall(r"(\d) \(estimated\)", call("runs", "show", record.run_id).out) == ["3", "4"]
 
 
 Account = tuple[int, int, float | None]

@@ -1,10 +1,13 @@
 """Ending a run early: nothing stays behind, and what was finished is kept."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from knotwork import lwt
+from support.cafe_seed import CONTEXTS, write_seed
 from support.clients import Timed
+from support.executing import library
 
 FIFTY = "".join(f'(s{i})=LLM("{i}")\n' for i in range(50))
 JOIN = '(final)=LLM("' + "".join(f"{{(s{i})}}" for i in range(50)) + '")\n'
@@ -59,6 +62,31 @@ def test_a_cancelled_run_counts_what_was_sent() -> None:
         script = '(a)=LLM("quick")\n(final)=EACH({(input)}, LLM("item {(item)}"), max_concurrency=2)'
         run = await lwt.run(script, input=[1, 2, 3, 4, 5], llm=Timed(seconds), cancel=cancel)
         assert (run.status, run.calls) == ("cancelled", len(sent))
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        'SEED(file="noise.seed.json", context={(input)})',
+        'GASL("""FIND nodes AS x\nCLASSIFY x BY "name" INTO ("a", "b") AS c""")',
+    ],
+)
+def test_a_cancelled_step_with_calls_of_its_own_counts_what_was_sent(step: str, tmp_path: Path) -> None:
+    async def whole() -> None:
+        write_seed(tmp_path)
+        (tmp_path / "s.lwt").write_text(f"(final)={step}\n", encoding="utf-8")
+        client, cancel = Timed(60.0), asyncio.Event()
+        script = lwt.load(tmp_path / "s.lwt")
+        running = asyncio.ensure_future(
+            lwt.run(script, input=CONTEXTS[0], graph=library(), llm=client, cancel=cancel, max_concurrency=1)
+        )
+        await client.reached(1)
+        cancel.set()
+        run = await running
+        assert (run.status, run.calls) == ("cancelled", client.cancelled)
+        assert client.cancelled
 
     asyncio.run(whole())
 

@@ -10,7 +10,7 @@ from knotwork import lwt
 from knotwork.adapters.tables.port import TableError
 from knotwork.runtime.errors import RequestError
 from knotwork.runtime.runs.journal import RunError
-from support.clients import Scripted
+from support.clients import Scripted, Timed
 
 MOOD = """(mood)=LLM('Glad or sad? {(input)}["text"]', type="glad" | "sad")"""
 TWO = """
@@ -146,6 +146,23 @@ def test_cancelled_rows_have_no_result() -> None:
     totals = asyncio.run(run()).totals
     assert totals.status == "cancelled"
     assert totals.statuses.total() < 3
+
+
+def test_the_calls_of_cancelled_rows_are_counted() -> None:
+    async def run() -> Any:
+        cancel, sent = asyncio.Event(), list[str]()
+
+        def seconds(prompt: str) -> float:
+            sent.append(prompt)
+            if len(sent) == 4:
+                asyncio.get_running_loop().call_soon(cancel.set)
+            return 60.0 if "Why" in prompt else 0.0
+
+        script = '(a)=LLM("{(input)}")\n(b)=LLM("Why {(a)}")'
+        return await lwt.run_each(script, ROWS, llm=Timed(seconds), cancel=cancel, max_concurrency=2)
+
+    totals = asyncio.run(run()).totals
+    assert (totals.status, totals.calls, totals.usage.estimated) == ("cancelled", 4, True)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv", "json", "jsonl", "duckdb"])

@@ -186,7 +186,7 @@ def test_a_home_that_can_not_be_written_is_an_error(home: Path) -> None:
 
 
 def test_text_of_any_kind_survives(home: Path) -> None:
-    odd = "line\nline\u2028\x00\ud800 'é' {(a)}"
+    odd = "line\nline\u2028\x00\U0001f600 'é' {(a)}"
     first = kept('(a)=LLM("ask")', Scripted(default=odd))
     assert resume(first.run_id, Scripted(default="no")).output == odd
 

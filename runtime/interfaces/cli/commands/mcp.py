@@ -107,7 +107,7 @@ def mcp(
     settings = Settings(
         graph=graph, state=Path(state) if state is not None else None, read_only=read_only, force=force, raw=raw,
         spec=spec, models={} if no_model else named_specs(models or ()), chunks=chunks,
-        cache=cache_of(cache, no_cache), limits=limits,
+        cache=cache_of(cache, no_cache), limits=limits, names_address=port is None,
     )  # fmt: skip
     return (
         _over_stdio(settings)

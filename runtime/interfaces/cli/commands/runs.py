@@ -46,7 +46,7 @@ def runs(
     cells = [
         [
             row["run"], row["kind"], row["script"], row["status"], f"{row['done']}/{row['steps']}",
-            str(row["started"])[:19].replace("T", " "), f"{row['tokens']:,}",
+            str(row["started"])[:19].replace("T", " "), recorded.tokens_cell(row),
         ]
         for row in rows
     ]  # fmt: skip
@@ -171,7 +171,7 @@ def _print_steps(found: dict[str, Any]) -> None:
     rows = []
     for step, record in found["steps"].items():
         text = " ".join(str(record.get("output") or record.get("reason") or "").split())
-        tokens = f"{recorded.tokens_of(record):,}"
+        tokens = recorded.tokens_cell(record | {"tokens": recorded.tokens_of(record)})
         rows.append([step, record["status"], f"{record.get('seconds', 0):.2f} s", tokens, _short(text)])
     if rows:
         write_table(("step", "status", "time", "tokens", "output"), rows, wide=("step", "status"))
@@ -202,7 +202,9 @@ def _print_contexts(found: dict[str, Any]) -> None:
 
 
 def _print_evaluation(found: dict[str, Any]) -> None:
-    print(f"{counted(found['items'], 'label')}, {counted(found['calls'], 'call')}, {found['tokens']:,} tokens")
+    print(
+        f"{counted(found['items'], 'label')}, {counted(found['calls'], 'call')}, {recorded.tokens_cell(found, ' tokens')}"
+    )
     report = found["report"] or {"candidates": {}, "requirements": []}
     rows = []
     for name, each in report["candidates"].items():
@@ -223,7 +225,9 @@ def _print_evaluation(found: dict[str, Any]) -> None:
 
 
 def _print_trials(found: dict[str, Any]) -> None:
-    print(f"{counted(len(found['trials']), 'trial')}, {counted(found['calls'], 'call')}, {found['tokens']:,} tokens")
+    print(
+        f"{counted(len(found['trials']), 'trial')}, {counted(found['calls'], 'call')}, {recorded.tokens_cell(found, ' tokens')}"
+    )
     rows = [
         [
             each["trial"], each["description"] or "own", "own" if each["examples"] is None else each["examples"], each["items"],
@@ -263,7 +267,7 @@ def _print_phases(found: dict[str, Any]) -> None:
 
 def _usage(figures: dict[str, Any]) -> list[str]:
     cost = f"${figures['cost']:.4f}" if figures["cost"] is not None else ""
-    return [f"{figures['seconds']:.2f} s", f"{figures['calls']:,}", f"{figures['tokens']:,}", cost]
+    return [f"{figures['seconds']:.2f} s", f"{figures['calls']:,}", recorded.tokens_cell(figures), cost]
 
 
 def _short(text: str) -> str:

@@ -139,3 +139,13 @@ def test_the_session_tells_what_is_left(tmp_path: Path) -> None:
 
     ran, session = asyncio.run(work())
     assert ran["spent"]["calls"] == 1 and session["budget"]["calls"] == 1 and session["budget"]["max_calls"] == 5
+
+
+@pytest.mark.parametrize("names_address", [True, False])
+def test_only_a_server_for_its_own_user_names_the_address_of_the_model(names_address: bool) -> None:
+    async def whole() -> Any:
+        script = '(final)=LLM("hi", timeout=0.05)'
+        async with connected(spec="http://127.0.0.1:9/v1#m", names_address=names_address) as client:
+            return await told(client, "run_lwt", script=script)
+
+    assert ("127.0.0.1:9/v1)" in str(asyncio.run(whole()))) is names_address
