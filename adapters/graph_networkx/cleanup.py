@@ -26,7 +26,7 @@ _SAYS: dict[ChangeKind, str] = {
     "lists": "<SEP>-separated text split into a list",
     "lines": "<SEP> in prose replaced by a line break",
     "numbers": "numbers written as text, converted to numbers",
-    "ids": "ids that are neither text nor an integer, converted to text",
+    "ids": "ids that are neither text nor an integer, converted",
     "names": "attributes renamed, because a field of the item has the same name",
     "non-finite": "non-finite numbers are null in results, because JSON does not support them; conditions and ORDER BY use the numbers",
     "values": "values that JSON can't represent, converted",
@@ -210,7 +210,7 @@ def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog)
     """Return the column as numbers if every non-null value is a number that is written as the text says; else unchanged.
 
     A column in which all texts are numeric, but some would not come back as written (postal codes, versions, decimal commas), stays
-    text, with a warning.
+    text, with a warning. So does a column of numbers and marks of missing numbers, such as NaN.
     """
     if not kinds <= {str, type(None)}:
         return values
@@ -219,12 +219,14 @@ def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog)
     for value in values:
         number = None if value is None else _number(value)
         if number is None and value is not None:
-            if len(value) > _LONGEST_NUMERIC or _NUMERIC.fullmatch(value) is None:
+            if len(value) > _LONGEST_NUMERIC or not (_NUMERIC.fullmatch(value) or value.casefold() in _NO_NUMBER):
                 return values
             kept.append(value)
         new.append(number)
     if kept:
         texts = len(values) - values.count(None)
+        if len(kept) == texts and all(text.casefold() in _NO_NUMBER for text in kept):
+            return values
         remedy = "" if any("," in text for text in kept) else "; the function number() converts them"
         log.kept.append(
             f"{where}: numbers written as text stay text, because {len(kept):,} of {texts:,} would not come back as written"
@@ -238,6 +240,10 @@ def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog)
 
 
 _LONGEST_NUMERIC = 400
+_NO_NUMBER = frozenset(
+    {"nan", "inf", "+inf", "-inf", "infinity", "-infinity", "null", "none", "na", "n/a", "#n/a", "-"}
+)
+"""Texts that programs write where a number is missing or infinite, in lower case."""
 
 
 def _number(text: str) -> int | float | None:
@@ -258,6 +264,8 @@ def _loss(text: str) -> str:
     """Return what would become of a numeric text, for a message: "'1.10' -> 1.1"."""
     if "," in text:
         return f"{shortened(text)} has a comma"
+    if text.casefold() in _NO_NUMBER:
+        return f"{shortened(text)} is not a number"
     number = float(text)
     return f"{shortened(text)} -> {int(text) if _INTEGER.fullmatch(text) else number}"
 

@@ -227,6 +227,8 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
 def _hint(reason: str, hint: str = "") -> str:
     if "UTF-8" in reason:
         return "save the file as UTF-8 (in Excel: CSV UTF-8)"
+    if "closing quote" in reason:
+        return 'quote the whole cell, and write each quote inside it twice: "a ""b"""'
     return "quote a value that contains the delimiter, and close every quote" if "cell" in reason else hint
 
 
@@ -241,7 +243,8 @@ def _edges(table: CsvTable, header: _Header) -> Iterator[_Edge]:
         for number, row in enumerate(rows, total):
             source, target = row[source_at].strip(), row[target_at].strip()
             if not source or not target:
-                raise fault(header.name, table.line_of(number), f"the {'source' if not source else 'target'} is empty")
+                empty = f"the {'source' if not source else 'target'} is empty"
+                raise fault(header.name, table.line_of(number), empty, "write the id of the node, or remove the row")
             trimmed += (source != row[source_at]) + (target != row[target_at])
             attributes: dict[str, Any] = {}
             for each in header.attributes:
@@ -253,6 +256,7 @@ def _edges(table: CsvTable, header: _Header) -> Iterator[_Edge]:
                             header.name,
                             table.line_of(number),
                             f"{text[:60]!r} is not of type {each.type}, which the header of {each.name[:60]!r} declares",
+                            "correct the value, or remove the type from the header",
                         ) from None
             key = None if header.key is None else row[header.key].strip() or None
             yield _Edge(before + source, after + target, key, attributes)

@@ -27,6 +27,7 @@ def fault(name: str, line: int | None, message: str, hint: str = "") -> AdapterE
 # NetworkX writes this form; so does d3 if its links refer to ids. Duplicate names and invalid JSON numbers are refused.
 
 _SHAPE = '{"nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]}'
+_PARTS = ("nodes", "edges", "links", "directed", "multigraph", "graph")
 
 
 class _Strict(ValueError):
@@ -59,6 +60,10 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
     graph: Any = nx.MultiDiGraph() if directions.directed else nx.MultiGraph()
     if isinstance(about := document.get("graph"), dict):
         graph.graph.update(about)
+    elif about:
+        warn('"graph" is not an object; its content is not read')
+    if others := [key[:60] for key in document if key not in _PARTS]:
+        warn(f"{len(others)} other keys of the object are not read: {', '.join(map(repr, others[:5]))}")
     for index, node in enumerate(nodes):
         if "id" not in node:
             fail(f'nodes[{index}] has no "id"')
@@ -82,7 +87,9 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
             ends.append(at)
         key = None
         if flags["multigraph"] is not False and "key" in edge:
-            key, keyed = _id(edge.pop("key")), True
+            key, keyed = _id(edge["key"]), True
+            if key is not None or edge["key"] is None:
+                del edge["key"]
             if key is not None and graph.has_edge(*ends, key):
                 hint = "give parallel edges different keys"
                 fail(f"edges[{index}] has the same ends and key as an earlier edge", hint)
@@ -91,9 +98,10 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
             graph.add_edges_from([(source, target, own, dict(edge))])
     if unnamed:
         some, index = next(iter(unnamed.items()))
-        warn(
-            f"{len(unnamed)} nodes occur only in edges, the first ({str(some)[:60]!r}) in edges[{index}]; they are added without attributes"
-        )
+        texts = {str(id): id for id in ids}
+        alike = next((f" ({at!r} is not the node {texts[str(at)]!r})"[:160] for at in unnamed if str(at) in texts), "")
+        first = f"{len(unnamed)} nodes occur only in edges, the first ({some!r:.60}) in edges[{index}]"
+        warn(f"{first}; they are added without attributes{alike}")
     parallel = any(len(keys) > 1 for ends in graph.adj.values() for keys in ends.values())
     if parallel and flags["multigraph"] is False:
         warn('"multigraph" is false, but some edges are parallel; the graph is read as a multigraph')

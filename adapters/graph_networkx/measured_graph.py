@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...lang.catalogue.measures import BY_1, MEASURES, default_weights, no_weight
 from ...lang.trees.conditions import Constant, Value
-from ..graph import Links
+from ..graph import Links, UnusableValue
 from .cancellable import Late, watched
 from .edge_costs import cached_costs
 from .rows import Deadline, node_id
@@ -211,6 +211,20 @@ class MeasuredGraph:
                 weight = known["weight"] + weight if merge == "sum" else min(known["weight"], weight)
             made.add_edge(source, target, weight=weight)
         return made
+
+    def check_distances(self, name: str) -> None:
+        """Raise ``UnusableValue`` if a distance is 0: the shortest paths through such an edge can't be counted."""
+        if self.weights is None:
+            return
+        zero = np.flatnonzero((self.weights == 0) if self.used is None else (self.weights == 0) & self.used)
+        if len(zero):
+            table, text = self.kept.edges(self.graph), self.weight or "the weight"
+            ends = [node_id(self.nodes[side[zero[0]]]) for side in (table.sources, table.targets)]
+            raise UnusableValue(
+                f"{text} is 0 on {len(zero):,} of {len(table):,} edges (the first is the edge from {ends[0]} to {ends[1]}); "
+                f"{name} needs distances above 0",
+                hint="write a value that is above 0 for every edge, or leave these edges out with ON",
+            )
 
     def out_of_time(self, done: int, what: str = "nodes") -> None:
         """Add a note that the time limit passed after ``done`` of the wanted nodes."""

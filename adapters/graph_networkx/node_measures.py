@@ -199,6 +199,7 @@ class PathSums:
 
 def betweenness(task: MeasuredGraph) -> Values:
     """Return the share of shortest paths through each node; at the time limit, an estimate from sampled nodes."""
+    task.check_distances("betweenness")
     graph = task.simple(merge="least")
     weighted = task.weights is not None
     if nx.config.backend_priority.algos:
@@ -230,6 +231,7 @@ def betweenness(task: MeasuredGraph) -> Values:
 
 def edge_betweenness(task: MeasuredGraph) -> dict[tuple[Any, Any], float]:
     """Return the share of shortest paths through each pair of adjacent nodes."""
+    task.check_distances("edge_betweenness")
     graph = task.simple(merge="least")
     values: dict[tuple[Any, Any], float] = nx.edge_betweenness_centrality(
         graph, weight=None if task.weights is None else "weight"

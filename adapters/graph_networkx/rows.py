@@ -91,11 +91,16 @@ def _finite(value: Any) -> Any:
 
 
 def node_id(node: Any) -> NodeId:
-    """Return the item id of a graph node. Strings and integers are unchanged; other values are converted to strings."""
+    """Return the item id of a graph node: a string or an integer. Other values are converted.
+
+    A float such as 2.0 is the integer 2: to NetworkX they are one node, and an edge may name it in either form.
+    """
     if node.__class__ is str or node.__class__ is int:
         return node
     if type(node).__module__ == "numpy":
         return node_id(node.item())
+    if node.__class__ is float and node.is_integer() and abs(node) <= LARGEST:
+        return int(node)
     return str(node)
 
 

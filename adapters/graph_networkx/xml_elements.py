@@ -95,7 +95,7 @@ def _not_well_formed(error: expat.ExpatError, name: str) -> AdapterError:
             message, hint = "the file is incomplete", "write or fetch it again"
         case "not well-formed (invalid token)":
             hint = (
-                "an & must be written &amp;, a < must be written &lt;, and the bytes must be in the declared encoding"
+                "write & as &amp; and < as &lt;, remove control characters, and declare the encoding that the file has"
             )
         case "undefined entity":
             message, hint = "unknown entity", "write the character itself, in UTF-8"

@@ -52,15 +52,16 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
 
 
 def other_forms(value: Any) -> tuple[Any, ...]:
-    """Return the values of another type that are written like ``value``: "1" for 1, 1 for "1", "true" and "True" for true."""
+    """Return the values of another type that mean ``value``: "1" and true for 1, 1 for "1", "true", "True" and 1 for true."""
     if isinstance(value, bool):
         text = str(value)
-        return (text.lower(), text, text.upper())
+        return (text.lower(), text, text.upper(), int(value))
     if isinstance(value, int | float):
         if value - value != 0:
             return ()
         whole = abs(value) < 1e15 and float(value).is_integer()
-        return tuple(dict.fromkeys((str(int(value)), f"{int(value)}.0") if whole else (repr(value),)))
+        texts = (str(int(value)), f"{int(value)}.0") if whole else (repr(value),)
+        return (*dict.fromkeys(texts), *([bool(value)] if value in (0, 1) else []))
     if not isinstance(value, str):
         return ()
     if value.lower() in ("true", "false"):

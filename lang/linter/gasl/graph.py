@@ -468,12 +468,13 @@ def _other_type(
     value = constant.value
     if operator in _TEXTUAL or operator == "CONTAINS" or kind_of_value(value) not in ("text", "number", "boolean"):
         return None
-    if kinds == {"text"} and operator in _ORDER:  # strings have another order than numbers: "9" is above "10"
-        return None
+    if operator in _ORDER and (kinds == {"text"} or "boolean" in (kind_of_value(value), *kinds)):
+        return None  # strings have another order than numbers: "9" is above "10"; booleans and numbers have no order
     forms = other_forms(value) if isinstance(value, str) else (context.text(constant.span), *other_forms(value))
     for form in dict.fromkeys(forms):
         if kinds == {kind_of_value(form)} and (operator in _ORDER or _has_value(attribute, place, schema, form)):
-            return Edit(constant.span, context.text(constant.span)[1:-1] if kinds == {"number"} else _written(form))
+            unquoted = isinstance(value, str) and kinds == {"number"}
+            return Edit(constant.span, context.text(constant.span)[1:-1] if unquoted else _written(form))
     return None
 
 

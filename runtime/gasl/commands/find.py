@@ -166,6 +166,12 @@ async def near_in_graph(conditions: Sequence[Condition | None], kind: str, sessi
 # WALK, SUBGRAPH and CONNECT: neighbourhood, subgraph and connections of a set of nodes.
 
 
+def other_directions(direction: str | None, session: Session) -> str:
+    """Return the hint for a search that found nothing and followed the edges of a directed graph one way; else an empty text."""
+    one_way = direction != "both" and session.graph.schema.directed
+    return "DIRECTION both follows edges in both directions" if one_way else ""
+
+
 @refusing
 async def run_walk(command: Walk, session: Session) -> ExecutionResult:
     """Run WALK; the default of DEPTH is 1, and that of DIRECTION is out, as in the graph port."""
@@ -185,8 +191,8 @@ async def run_walk(command: Walk, session: Session) -> ExecutionResult:
     if not starts:
         return attrs.evolve(result, message=f"nothing to walk from: {command.source.text} is empty")
     hint = await unknown_nodes(starts, session) or await near_in_graph([via], "edges", session)
-    if not hint and via is None and direction != "both":
-        hint = "DIRECTION both follows edges in both directions"
+    if not hint and via is None and depth > 0:
+        hint = other_directions(direction, session)
     return attrs.evolve(result, message=f"no node is reached from {command.source.text}", hint=hint)
 
 

@@ -12,7 +12,7 @@ from ....lang.trees.gasl import FindCycles, FindPaths, Name
 from ..records import ExecutionResult, Session
 from .bindings import Refused, bound, bound_command, fixed, node_ids, refusing, rows_of
 from .caps import caps_message
-from .find import near_in_graph, of_graph, searched, unknown_nodes
+from .find import near_in_graph, of_graph, other_directions, searched, unknown_nodes
 
 
 def path_ends(side: Name | Condition | None, session: Session) -> list[NodeId] | Condition | None:
@@ -75,6 +75,8 @@ async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResul
             hints = ["write a larger MAXLEN, or omit it: SHORTEST needs no limit"]
     elif where is not None and not command.shortest and bound.length is None:
         message = f"no path of at most {caps.max_path_length:,} edges was found"
+    if not any(hints) and via is where is None:
+        hints = [other_directions(command.direction, session)]
     return attrs.evolve(result, message=message, hint="; ".join(filter(None, hints)))
 
 

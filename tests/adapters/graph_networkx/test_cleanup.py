@@ -167,6 +167,7 @@ def test_a_column_of_numbers_written_as_text_becomes_numbers(values: list[Any], 
         (["1,5", "2"], "('1,5' has a comma)"),
         (["1e400", "2"], "('1e400' -> inf)"),
         ([" 7", "2"], "(' 7' -> 7.0)"),
+        (["3", "N/A", "NaN"], "2 of 3 would not come back as written ('N/A' is not a number)"),
     ],
 )  # fmt: skip
 def test_a_column_of_numbers_that_stays_text_is_reported(values: list[Any], told: str) -> None:
@@ -178,7 +179,7 @@ def test_a_column_of_numbers_that_stays_text_is_reported(values: list[Any], told
 
 
 def test_a_column_that_is_not_numeric_is_not_reported() -> None:
-    for values in (["1.10", "many"], ["192.168.0.1"], ["2024-05-01"], ["1.10", 2]):
+    for values in (["1.10", "many"], ["NA", "-"], ["192.168.0.1"], ["2024-05-01"], ["1.10", 2]):
         assert normalise(nodes_with(values))[1:] == ((), ())
 
 

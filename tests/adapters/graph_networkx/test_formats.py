@@ -45,6 +45,18 @@ def test_json_that_does_not_say_is_a_multigraph_only_with_parallel_edges() -> No
     assert read_node_link(twice, "x", print).number_of_edges() == 2
 
 
+def test_json_reports_what_it_does_not_read() -> None:
+    told: list[str] = []
+    text = b"""{"nodes": [{"id": 4}], "edges": [{"source": "4", "target": 4, "key": {"n": 1}}], "version": 2, "graph": [["a", 1]]}"""
+    graph = read_node_link(text, "x", told.append)
+    assert list(graph.edges(data=True)) == [(4, "4", {"key": {"n": 1}})]
+    assert told == [
+        '"graph" is not an object; its content is not read',
+        "1 other keys of the object are not read: 'version'",
+        "1 nodes occur only in edges, the first ('4') in edges[0]; they are added without attributes ('4' is not the node 4)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -319,6 +319,19 @@ def test_weights() -> None:
         measure(graph, "out_degree", weight=WEIGHT)
 
 
+@pytest.mark.parametrize("name", ["betweenness", "edge_betweenness"])
+def test_paths_along_edges_of_length_0_are_not_counted(name: str) -> None:
+    graph: Any = nx.cycle_graph(3)
+    nx.set_edge_attributes(graph, {(0, 1): 0, (0, 2): 0, (1, 2): 2}, "w")
+    message = f"w is 0 on 2 of 3 edges \\(the first is the edge from 0 to 1\\); {name} needs distances above 0"
+    with pytest.raises(UnusableValue, match=message):
+        measure(graph, name, weight=WEIGHT)
+    assert measure(graph, "closeness", weight=WEIGHT).items[0]["closeness"] == 0.0
+    derived = Links([0, 1], [(0, 1)], [0.0])
+    with pytest.raises(UnusableValue, match="the weight is 0 on 1 of 1 edges"):
+        measure(graph, name, links=derived)
+
+
 def test_a_derived_graph_is_measured_on_its_own() -> None:
     graph = nx.path_graph(4)
     links = Links(["x", "y", "z", 0], [("x", "y"), ("y", "z"), ("x", "y")], [1.0, 2.0, 3.0])

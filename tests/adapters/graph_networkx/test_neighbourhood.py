@@ -34,6 +34,14 @@ def test_neighbours_nearest_first_starts_left_out() -> None:
     assert walk(people(), ["ann"]).items[0] == {"id": "bob", "kind": "person", "age": 35}
 
 
+def test_an_end_that_equals_a_node_in_another_number_type_is_that_node() -> None:
+    graph = nx.Graph()
+    graph.add_nodes_from([(1, {}), (2, {"kind": "person"})])
+    graph.add_edge(1.0, 2.0)
+    assert walk(graph, [1]).items == [{"id": 2, "kind": "person"}]
+    assert pairs(connect(graph, [1], [2])) == [(1, 2)]
+
+
 @pytest.mark.parametrize(
     ("direction", "found"), [("out", ["ann", "dee"]), ("in", ["bob"]), ("both", ["ann", "dee", "bob"])]
 )

@@ -19,6 +19,7 @@ def houses() -> Any:
         ("h5", None, "no"),
     ):
         graph.add_node(node, built=built, sold=sold, kind="house" if node < "h4" else "shed")
+    graph.nodes["h1"]["empty"], graph.nodes["h2"]["empty"] = True, 1
     graph.add_edge("h1", "h2", price="7")
     graph.add_edge("h2", "h3", price=7)
     return graph
@@ -56,6 +57,11 @@ def houses() -> Any:
             "FIND nodes WHERE sold = true AS x",
             'sold = true left out 2 rows with the same value in another type (h2 "true", h4 "True")',
         ),
+        (
+            "FIND nodes WHERE empty = true AS x",
+            "empty = true left out 1 row with the same value in another type (h2 1)",
+        ),
+        ("FIND nodes WHERE empty = 1 AS x", "empty = 1 left out 1 row with the same value in another type (h1 true)"),
         ('FIND nodes WHERE kind = "shed" AND built = 1950 AS x', ""),
         ('FIND nodes WHERE kind = "house" OR built = 1950 AS x', ""),
         (

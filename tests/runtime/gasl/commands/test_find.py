@@ -254,12 +254,17 @@ def test_what_stands_for_no_node_is_a_mismatch(value: Any) -> None:
 
 
 def test_walk_reaches_neighbours_and_leaves_the_starts_out() -> None:
-    at = session(variables={"ada": ["Ada"], "logic": ["Logic"]})
+    ends = {"ada": ["Ada"], "logic": ["Logic"]}
+    at = session(variables=ends)
     assert ids(run("WALK ada AS x", at)) == ["Engines"]
     assert ids(run("WALK ada DEPTH 2 AS x", at)) == ["Engines", "Logic"]
     assert sorted(ids(run("WALK logic DIRECTION in AS x", at))) == ["Engines", "Machines"]
     assert ids(run("WALK ada VIA weight > 2 AS x", at)) == []
-    assert run("WALK logic AS x", at).hint == "DIRECTION both follows edges in both directions"
+    for text in ("WALK logic AS x", "FIND paths FROM logic TO ada SHORTEST AS x"):
+        assert run(text, at).hint == "DIRECTION both follows edges in both directions"
+    undirected = session(nx.empty_graph(["Ada", "Logic"]), variables=ends)
+    for text in ("WALK logic AS x", "FIND paths FROM logic TO ada SHORTEST AS x"):
+        assert run(text, undirected).hint == ""
 
 
 def test_subgraph_is_one_object_and_counts_its_nodes() -> None:
