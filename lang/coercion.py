@@ -12,6 +12,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -166,7 +167,8 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
     if kind == "int" and isinstance(value, float):
         if strict or not value.is_integer():
             return Unfit(f"it is not a whole number: {written_json(value)}")
-        return Fit(int(value), "coerced", written_json(value))
+        whole = int(Decimal(written_json(value)))  # int(1e23) has digits that nobody wrote
+        return Fit(whole, "coerced", written_json(value)) if _is_small(whole) else Unfit("it does not fit into 64 bits")
     return Fit(plain_numbers(value))
 
 
