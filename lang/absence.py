@@ -17,7 +17,7 @@ _ABSENT = re.compile(
 _DENIED = re.compile(
     r"(?:\b(?:no|not|none|nothing|neither|never|cannot|without)\b|n['\u2019]t\b).*\b(?:mention|specif|stat(?:e|ed|es)\b|listed|given|provided|found"
     r"|availab|applica|indicat|report|detect|identif|known|discuss|describ|noted|say|said|appl(?:y|ies)\b)"
-    r"|\b(?:nothing|none|unknown|unspecified|unmentioned)\b",
+    r"|\b(?:nothing|none|unknown|unspecified|unmentioned)\b|^\W*(?:no|not|nope|without|zero|0|empty|keine?|kein[es]?r?)\b",
     re.IGNORECASE | re.DOTALL,
 )
 """A sentence that says that there is nothing to list: ``No allergens mentioned.``"""

@@ -21,6 +21,7 @@ from .literals import (
     Unreadable,
     WrittenFloat,
     WrittenInt,
+    is_doubtful,
     is_too_deep,
     kind_of,
     plain_numbers,
@@ -253,7 +254,7 @@ def corrected(text: str) -> tuple[Any] | Unreadable | None:
     Comments, surplus commas, other quotes around strings, raw line breaks in strings and Python's words are corrected. A missing
     comma or quote is not.
     """
-    if not text or text[0] not in "{[":
+    if not text or text[0] not in "{[" or is_doubtful(text):
         return None
     for _ in range(_CORRECTIONS):  # edits that overlap are applied one after the other
         found = read_json(text).diagnostics
@@ -285,6 +286,15 @@ def _is_braced(text: str) -> bool:
 def _same(one: Any, other: Any) -> bool:
     """Return whether two JSON values are equal; true and 1 are different."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def is_finite(value: Any) -> bool:
+    """Return whether a JSON value contains neither NaN nor infinity."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _written_int(digits: str) -> WrittenInt:

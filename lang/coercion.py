@@ -12,6 +12,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -27,11 +28,12 @@ from .answers import (
     corrected,
     fenced_blocks,
     inner_text,
+    is_finite,
     read_object,
     without_thinking,
 )
 from .literals import MAX_DIGITS, Reading, Unreadable, is_json, kind_of, plain_numbers, read, short, written_json
-from .unicode_forms import canonical, caseless
+from .unicode_forms import canonical, caseless, is_text
 
 Type: TypeAlias = str | Sequence[str]
 """A type's name (text, json, list, int, float, bool), or the labels of a choice as a tuple or list."""
@@ -102,7 +104,9 @@ def as_type(text: str, kind: Type, *, strict: bool = False, items: Type | None =
 
 
 def _with_items(found: Fit, text: str, kind: Type, items: Type | None, strict: bool) -> Fit | Unfit:
-    """Return a list with elements of type ``items``; a list of words such as "none" does not fit."""
+    """Return a list with elements of type ``items``; a list of words such as "none" does not fit. NaN fits nowhere."""
+    if not is_finite(found.value):
+        return Unfit("it is not JSON: NaN and Infinity are not JSON values")
     if kind == "list" and len(found.value) == 1 and (absent := absent_element(found.value)):
         return Unfit(f"the list contains only {absent}; a list without elements is []")
     if items is None:
@@ -135,7 +139,7 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
         return Unfit(f"unknown type {kind!r}")
     if value is None:
         return Fit(None) if nullable else Unfit("it is null")
-    if isinstance(value, str) and not _is_text(value):
+    if isinstance(value, str) and not is_text(value):
         return Unfit("it contains a lone surrogate, which is not valid text")
     if kind == "text":
         if isinstance(value, str):
@@ -163,7 +167,8 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
     if kind == "int" and isinstance(value, float):
         if strict or not value.is_integer():
             return Unfit(f"it is not a whole number: {written_json(value)}")
-        return Fit(int(value), "coerced", written_json(value))
+        whole = int(Decimal(written_json(value)))  # int(1e23) has digits that nobody wrote
+        return Fit(whole, "coerced", written_json(value)) if _is_small(whole) else Unfit("it does not fit into 64 bits")
     return Fit(plain_numbers(value))
 
 
@@ -180,14 +185,6 @@ def _is_small(value: Any) -> bool:
     return not isinstance(value, int) or abs(value) < _LARGEST
 
 
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 _NULLS = ("", "null", "n/a")
 
 
@@ -199,7 +196,7 @@ def _list(value: Any, nullable: bool = False) -> Fit | Unfit:
     if absent := absent_element(value):
         return Unfit(f"the list contains {absent}, which is not an element; a list without elements is []")
     for item in value:
-        if not (isinstance(item, bool) or (isinstance(item, str) and _is_text(item)) or _is_number(item)):
+        if not (isinstance(item, bool) or (isinstance(item, str) and is_text(item)) or _is_number(item)):
             return Unfit(f"the list contains {kind_of(item)}; only strings, numbers and booleans are allowed")
     return Fit(plain_numbers(value))
 

@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from attrs import frozen
 
+from .unicode_forms import is_text
+
 How = Literal["json", "python", "fence", "bracket list", "literal"]
 
 MAX_TEXT = 16_000_000
@@ -96,10 +98,13 @@ def read(text: str, *, written: bool = False) -> Reading | Unreadable:
     """
     if len(text) > MAX_TEXT:
         return Unreadable(f"it is longer than {MAX_TEXT:,} characters")
-    stripped = text.strip()
+    stripped = text.strip().removeprefix("\ufeff").strip()
     for how, rung in _RUNGS:
         try:
-            return Reading(rung(stripped, written), how)
+            value = rung(stripped, written)
+            if "\\u" in stripped.lower() and not is_text(json.dumps(value, ensure_ascii=False)):
+                return Unreadable("it contains a lone surrogate, which is not valid text")
+            return Reading(value, how)
         except _Refused as refused:
             if str(refused):  # the notation was recognised but has a fault, so later notations are not tried
                 return Unreadable(str(refused))
@@ -152,7 +157,7 @@ def _json(text: str, written: bool = False) -> Any:
     if not text or text[0] not in '{["-0123456789tfn':
         raise _Refused
     try:
-        integer, number = (_written_integer, WrittenFloat) if written else (_integer, _float)
+        integer, number = (_written_integer, _written_float) if written else (_integer, _float)
         return _checked_depth(json.loads(text, object_pairs_hook=_object, parse_int=integer, parse_float=number,
                                          parse_constant=_constant))  # fmt: skip
     except RecursionError:
@@ -178,6 +183,11 @@ def _integer(digits: str) -> int:
 
 def _written_integer(digits: str) -> int:
     return WrittenInt(_integer(digits), digits)
+
+
+def _written_float(text: str) -> float:
+    _float(text)
+    return WrittenFloat(text)
 
 
 def _float(text: str) -> float:
@@ -222,6 +232,9 @@ _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": No
 _CLOSES = {"[": "]", "(": ")", "{": "}"}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|(.))", re.DOTALL)
 _ESCAPED = {"\n": "", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_PLAIN = ("\\", "'", '"')
+_USUAL = {None, "\n", *"bfnrt"}
+"""The characters behind a backslash in escapes of both JSON and Python; None stands for the code of a character."""
 
 
 def _python(text: str, written: bool = False) -> Any:
@@ -317,6 +330,10 @@ class _Container:
             raise _Refused
         if self.opening == "{" and not self.items:
             return _object(self.pairs)
+        if self.opening == "{" and any(
+            isinstance(item, dict) for item in self.items
+        ):  # {{...}} of a template is not a set
+            raise _Refused
         if self.opening == "(" and len(self.items) == 1 and not self.commas:
             return self.items[0]
         return self.items
@@ -327,7 +344,19 @@ def _unquoted(written: str, kind: str) -> str:
         return written[2:-1]
     body = written.lstrip("uU")
     body = body[3:-3] if kind == "long" else body[1:-1]
-    return _ESCAPE.sub(_escaped, body) if "\\" in body else body
+    if "\\" not in body:
+        return body
+    if is_doubtful(body):
+        raise _Refused(f"a string has a backslash that is not escaped: {short(body)}")
+    if any(each[5] in ("a", "v") for each in _ESCAPE.finditer(body)):  # \alpha is not a bell and four letters
+        raise _Refused
+    return _ESCAPE.sub(_escaped, body)
+
+
+def is_doubtful(text: str) -> bool:
+    r"""Return whether some backslashes of ``text`` begin no escape, so that ``\t`` beside them may be two characters: ``C:\data\temp``."""
+    found = {each[5] for each in _ESCAPE.finditer(text)} - {*_PLAIN, "/"}
+    return 0 < len(found & _USUAL) < len(found)
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -339,7 +368,7 @@ def _escaped(match: re.Match[str]) -> str:
     if match[4]:
         return chr(int(match[4], 8))
     plain = match[5]
-    return _ESCAPED.get(plain, plain if plain in "\\'\"" else "\\" + plain)
+    return _ESCAPED.get(plain, plain if plain in _PLAIN else "\\" + plain)
 
 
 _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
@@ -385,9 +414,13 @@ def _bracket_list(text: str, written: bool = False) -> list[str]:
     last = body[start:].strip()
     if last:
         items.append(last)
-    if not items or not all(items):
+    if not items or not all(map(_ITEM.fullmatch, items)):
         raise _Refused
     return [item[1:-1] if len(item) > 1 and item[0] == item[-1] and item[0] in "\"'" else item for item in items]
+
+
+_ITEM = re.compile(r"""(?!\.\.\.$|\u2026$)(?:"[^"]*+"|'[^']*+'|[^"'](?:.*[^"])?)""", re.DOTALL)
+"""An item of an unquoted list: in quotes or without quotes, but not half in quotes (a comma inside them), and not an ellipsis."""
 
 
 _RUNGS: tuple[tuple[How, Callable[[str, bool], Any]], ...] = (

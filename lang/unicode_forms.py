@@ -76,3 +76,12 @@ def _composed_of(code: int) -> str:
 def has_equivalents(texts: Collection[str]) -> bool:
     """Return whether two of ``texts``, which are distinct, are canonically equivalent."""
     return not all(map(str.isascii, texts)) and len(set(map(canonical, texts))) < len(texts)
+
+
+def is_text(text: str) -> bool:
+    """Return whether ``text`` is valid text, without lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

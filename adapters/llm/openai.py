@@ -43,6 +43,7 @@ from .tools import about_tools, called_text, custom_tool, function_tools, read_g
 _WHOLE = frozenset(("stop", "eos", "eos_token", "end_turn", "stop_sequence"))
 _CUT = frozenset(("length", "max_tokens", "model_length", "abort", "cancelled"))
 _CALLS = frozenset(("tool_calls", "function_call"))
+_NO_TEXT = frozenset(("thinking", "reasoning", "redacted_thinking", "tool_use"))
 _FILTERED = frozenset(("content_filter", "safety", "recitation", "refusal"))
 
 
@@ -52,6 +53,7 @@ def _usage(found: Any) -> Usage:
 
 def _completion(text: str, finish: Any, refusal: Any, usage: Usage, model: Any) -> Completion:
     """Return the answer if it is complete; raise ``Refused``, ``Truncated``, ``EmptyAnswer`` or ``BadAnswer`` otherwise."""
+    finish = finish.lower() or None if isinstance(finish, str) else finish
     if refusal or finish in _FILTERED:
         raise Refused(f"the model declined{': ' + str(refusal)[:200] if refusal else ''}", usage=usage)
     if finish in _CUT:
@@ -68,14 +70,23 @@ def _completion(text: str, finish: Any, refusal: Any, usage: Usage, model: Any) 
 
 
 def _text(content: Any) -> str:
-    """Return the text of a message's content, which is a string or a list with text parts."""
+    """Return the text of a message's content, which is a string or a list with text parts. Parts with thoughts are no text."""
     if isinstance(content, list):
-        content = "".join(
-            part["text"]
-            for part in content
-            if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
-        )
-    return content if isinstance(content, str) else ""
+        return "".join(_text(_part_text(part)) for part in content)
+    if isinstance(content, str | None):
+        return content or ""
+    written = json.dumps(content, ensure_ascii=True)
+    raise BadAnswer(f"the content of the answer is not text: {written[:200]}", text=written)
+
+
+def _part_text(part: Any) -> Any:
+    """Return the text of a part of a message's content; None if it is of a kind that is not the answer."""
+    if not isinstance(part, dict):
+        return part
+    kind = part.get("type")
+    if kind in ("text", "output_text"):
+        return part.get("text")
+    return None if kind in _NO_TEXT else part
 
 
 def _first(body: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -300,14 +311,21 @@ class OpenAIModel(SDKModel):
         usage = _usage(body.get("usage"))
         choice = _first(body)
         if choice is None:
-            raise EmptyAnswer("the answer has no choices", usage=usage)
+            raise EmptyAnswer(f"the answer has no choices: {json.dumps(body)[:200]}", usage=usage)
         message = choice.get("message")
         if not isinstance(message, dict):
             raise EmptyAnswer("the choice has no message", usage=usage)
         text = joined([_text(message.get("content"))])
         calls = [_part(call) for call in _calls(message.get("tool_calls"))]
         text, finish = _text_and_finish(text, calls, choice.get("finish_reason"), options)
-        return _completion(text, finish, message.get("refusal"), usage, body.get("model"))
+        try:
+            return _completion(text, finish, message.get("refusal"), usage, body.get("model"))
+        except EmptyAnswer as error:
+            thoughts = message.get("reasoning_content") or message.get("reasoning")
+            if isinstance(thoughts, str) and thoughts.strip() and not text.strip():
+                reason = "the answer has only thoughts, in a field of their own"
+                raise EmptyAnswer(reason, hint="raise max_tokens", text=joined([thoughts]), usage=error.usage) from None
+            raise
 
     def _streamed(self, options: Options) -> _Stream:
         return _Stream(options)

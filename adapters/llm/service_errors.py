@@ -56,7 +56,7 @@ def status_error(response: httpx2.Response, body: Mapping[str, Any] | None = Non
     found = body.get("error", body)
     if not isinstance(found, Mapping):
         found = {"message": str(found)}
-    message = str(found.get("message") or response.reason_phrase or "no message")
+    message = str(found.get("message") or found.get("detail") or response.reason_phrase or "no message")
     named = " ".join(str(found[name]) for name in ("code", "type", "status") if found.get(name))
     failure = _error(response.status_code, named, message)
     if isinstance(failure, RateLimited):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.lang.coercion import Fit, Unfit, as_type, as_value
+from knotwork.lang.literals import WrittenFloat
 from support.cpu_time import within
 
 MOODS = ("glad", "sad")
@@ -106,6 +107,11 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("{}", "list", "it is an object, not a list"),
     ('"a, b"', "list", "it is a string, not a list"),
     ("prose", "json", "it is not JSON"),
+    ('{"a": NaN}', "json", "NaN and Infinity"),
+    ('so: {"a": [1e999]}', "json", "NaN and Infinity"),
+    (r'{"a": "\udc00"}', "json", "lone surrogate"),
+    (r'{"a": "\maps\new"}', "json", "not JSON"),
+    (r'{"a": "\alpha + \beta"}', "json", "not JSON"),
     ('{"a": 1} or {"a": 2}', "json", "two "),
     ('```\n{"a": 1}\n```\nor\n```\n{"a": 2}\n```', "json", "two "),
     ("```\n[1]\n```\nor\n```\n[2]\n```", "list", "two "),
@@ -206,10 +212,12 @@ def test_strict_types_take_the_type_alone(text: str, kind: Any, value: Any) -> N
 
 
 VALUES_TAKEN: list[tuple[Any, Any, Any]] = [
+    (WrittenFloat("1234567890123456789.0"), "int", 1234567890123456789),
     (3, "int", 3), (3.0, "int", 3), ("3", "int", 3), (" 3 ", "int", 3), ("3.0", "int", 3), ("-3", "int", -3),
     (4.5, "float", 4.5), ("4.5", "float", 4.5), (4, "float", 4), ("4", "float", 4.0),
     (True, "bool", True), ("true", "bool", True), ("False", "bool", False), ("YES", "bool", True), ("no", "bool", False),
     (["a", 1, True], "list", ["a", 1, True]), ("a", "list", ["a"]), ("cold soup", "list", ["cold soup"]),
+    ("Nordic walking", "list", ["Nordic walking"]),
     ("a", "text", "a"), (3, "text", "3"), (2.50, "text", "2.5"), ("null", "text", "null"), ("", "text", ""),
     ("sad", MOODS, "sad"), (" Sad.", MOODS, "sad"), ("**sad**", MOODS, "sad"), ("sad, because it rained", MOODS, "sad"),
     (3, ("1", "2", "3"), "3"), (True, ("true", "false"), "true"),
@@ -218,6 +226,7 @@ VALUES_TAKEN: list[tuple[Any, Any, Any]] = [
 
 VALUES_REFUSED: list[tuple[Any, Any]] = [
     (4.5, "int"), ("4.5", "int"), ("three", "int"), ("3/5", "int"), ("1,200", "int"), (True, "int"), ([3], "int"), (2**63, "int"),
+    (1e30, "int"), ("No pets", "list"), ("without pets", "list"), ("0", "list"), ("kein Haustier", "list"),
     ("4,5", "float"), ("85%", "float"), (math.nan, "float"), (math.inf, "float"), ("NaN", "float"), (False, "float"),
     (0, "bool"), (1, "bool"), ("maybe", "bool"), ("1", "bool"), ("y", "bool"),
     ("a, b", "list"), ("a; b", "list"), ("a\nb", "list"), ('["a"]', "list"), ([["a"]], "list"), ([{"a": 1}], "list"), ([None], "list"),

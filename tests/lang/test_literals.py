@@ -29,6 +29,10 @@ READ: list[tuple[str, str, Any]] = [
     ("[Canada, Peru]", "bracket list", ["Canada", "Peru"]),
     ("[New York (NY, USA), 'Lima']", "bracket list", ["New York (NY, USA)", "Lima"]),
     ("[one,\n two,\n]", "bracket list", ["one", "two"]),
+    ("[rock 'n' roll, dogs', \"jazz\"]", "bracket list", ["rock 'n' roll", "dogs'", "jazz"]),
+    ('\ufeff["Oslo"]', "json", ["Oslo"]),
+    (r"{'match': '\d+\w'}", "python", {"match": r"\d+\w"}),
+    (r'["\ud83c\udf19"]', "json", ["\U0001f319"]),
 ]
 
 
@@ -43,6 +47,12 @@ def test_an_answer_is_read_by_the_first_rung_that_takes_it(text: str, how: str, 
         ("The capital is Lima.", "it is not JSON"),
         ("", "it is not JSON"),
         ("[a, , b]", "it is not JSON"),
+        ('["Oslo" "Bergen"]', "it is not JSON"),
+        ('["Oslo, Norway", Bergen]', "it is not JSON"),
+        ("[Oslo, Bergen, ...]", "it is not JSON"),
+        ('{{"town": "Oslo"}}', "it is not JSON"),
+        (r"['C:\maps\new']", "a backslash that is not escaped"),
+        (r'"\ud83c"', "a lone surrogate"),
         ("[{broken]", "it is not JSON"),
         ("[a] and [b]", "it is not JSON"),
         ('{"a": 1, "a": 2}', 'duplicate key "a"'),

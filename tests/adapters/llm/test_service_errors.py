@@ -1,6 +1,7 @@
 """Each fault that a service may have, and the error that it becomes, through the direct client and the real SDKs against a real server."""
 
 import asyncio
+import json
 import time
 import tracemalloc
 
@@ -22,6 +23,7 @@ from knotwork.adapters.llm import (
 )
 from knotwork.adapters.llm.anthropic import AnthropicModel
 from knotwork.adapters.llm.budget import Budget, Ledger
+from knotwork.adapters.llm.direct import DirectClient
 from knotwork.adapters.llm.middleware import Again
 from knotwork.adapters.llm.openai import OpenAIModel
 from support.model_server import AGAIN, BROKEN, KEY, RETRIED, STREAMED, ModelServer, answer_to
@@ -125,6 +127,51 @@ def test_what_can_not_succeed_is_an_error_at_once(sdk, fault, kind):
     assert type(error) is kind
     assert error.attempts == len(requests) == 1
     assert not notices
+
+
+def reply(monkeypatch, content, finish="stop", **message):
+    """Return the answer or the error to a call whose reply has this content."""
+
+    async def post(*_):
+        choice = {"index": 0, "message": {"content": content, **message}, "finish_reason": finish}
+        return json.dumps({"choices": [choice]}).encode()
+
+    async def answer():
+        model = OpenAIModel("m", base_url="http://127.0.0.1:1/v1")
+        try:
+            return await model.generate("hi")
+        except LLMError as error:
+            return error
+        finally:
+            await model.aclose()
+
+    monkeypatch.setattr(DirectClient, "post", post)
+    return asyncio.run(answer())
+
+
+PARTS = [
+    {"type": "reasoning", "text": "dusk or dawn?"},
+    {"type": "output_text", "text": "da"},
+    {"type": "text", "text": "wn"},
+]
+
+
+@pytest.mark.parametrize(("content", "finish"), [("dawn", "STOP"), (["da", "wn"], "stop"), (PARTS, "stop")])
+def test_an_answer_in_a_usual_form_is_read(monkeypatch, content, finish):
+    assert reply(monkeypatch, content, finish).text == "dawn"
+
+
+@pytest.mark.parametrize("content", [7, False, {"dawn": 7}, [{"type": "image_url", "image_url": "x"}]])
+def test_a_content_that_is_not_text_is_refused_with_it(monkeypatch, content):
+    error = reply(monkeypatch, content)
+    assert type(error) is BadAnswer
+    assert json.loads(error.text) == (content[0] if isinstance(content, list) else content)
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_an_answer_of_thoughts_alone_keeps_them(monkeypatch, field):
+    error = reply(monkeypatch, None, **{field: "dusk or dawn?"})
+    assert (type(error), error.text) == (EmptyAnswer, "dusk or dawn?")
 
 
 @pytest.mark.slow
