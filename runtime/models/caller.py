@@ -332,9 +332,7 @@ class Caller:
         return options
 
 
-def _notify(
-    events: Events, step: str, item: int | None, call: int, shown: ShownAnswer | None, notice: Notice
-) -> None:  # fmt: skip
+def _notify(events: Events, step: str, item: int | None, call: int, shown: ShownAnswer | None, notice: Notice) -> None:
     is_void = shown is not None and shown.void()
     events.emit(CallRetried(step, notice.kind, notice.attempt, notice.reason, item, call, is_void))
 
