@@ -11,12 +11,7 @@ from attrs import evolve, field, frozen
 
 from ...lang.catalogue.operations import BUILTIN, Signature
 from ...lang.diagnostic import Diagnostic, has_errors, sort_key
-from ...lang.trees.lwt import (
-    ABSENT,
-    MISSING,
-    Script,
-    Word,
-)
+from ...lang.trees.lwt import ABSENT, MISSING, Script, Word
 from .script_files import ScriptWithFiles, names_files, with_files
 
 if TYPE_CHECKING:

@@ -160,30 +160,30 @@ class Caller:
         client, spent, kind = self.client(request), Spent(), request.kind
         if request.options and (reason := refusal(client, request.options)):
             raise StepFailed(Failed("bad_request", f"the model can't be called: {reason}"))
-        call = next_call() if self.events else 0
+        events = self.events or None
+        call = 0 if events is None else next_call()
         answer, seconds = await self._generate(client, step, request, request.prompt, item, spent, call)
         if kind == "text":
             output: str = answer.text
             value: Any = output
             has_thoughts = bool(answer.raw) and not _SHAPED.intersection(request.options)
-            if self.events:
-                how = "thinking" if has_thoughts else ""
-                how = how if read_as is None else read_as(answer.text, answer.raw)
-                self.events.emit(call_finished(step, answer, seconds, item, call, how))
+            if events is not None:
+                how = ("thinking" if has_thoughts else "") if read_as is None else read_as(answer.text, answer.raw)
+                events.emit(call_finished(step, answer, seconds, item, call, how))
             if has_thoughts and read_as is None:
                 self.note(step, item, "text", "thinking", answer.raw, output)
         else:
             fit = self._fit(answer, request.form)
             if isinstance(fit, Unfit) and not answer.repaired:
-                if self.events:
-                    self.events.emit(call_finished(step, answer, seconds, item, call, "unfit", repaired=True))
-                    self.events.emit(CallRetried(step, "repair", 2, fit.reason, item, call))
+                if events is not None:
+                    events.emit(call_finished(step, answer, seconds, item, call, "unfit", repaired=True))
+                    events.emit(CallRetried(step, "repair", 2, fit.reason, item, call))
                 prompt = repair_prompt(request.prompt, answer.text, fit.reason, request.form.words())
                 answer, seconds = await self._generate(client, step, request, prompt, item, spent, call)
                 fit = self._fit(answer, request.form)
-            if self.events:
+            if events is not None:
                 how = "unfit" if isinstance(fit, Unfit) else fit.how or "exact"
-                self.events.emit(call_finished(step, answer, seconds, item, call, how))
+                events.emit(call_finished(step, answer, seconds, item, call, how))
             if isinstance(fit, Unfit):
                 raise self._failed(Failed("bad_answer", f"the answer is invalid: {fit.reason}", item=item), spent)
             output, value = _typed(answer.text, fit, kind)
@@ -253,15 +253,15 @@ class Caller:
 
         The event ``call.finished`` is emitted here only for an error: the caller knows how an answer was read.
         """
-        shown = None
-        if self.events and request.is_shown and request.kind == "text" and self.events.streams(step):
-            shown = ShownAnswer(self.events, step, item, call)
+        shown, events = None, self.events or None
+        if events is not None and request.is_shown and request.kind == "text" and events.streams(step):
+            shown = ShownAnswer(events, step, item, call)
         options = self._options(step, request, item, call, shown)
         began, failed, is_sent = 0.0, None, True
         await self.gate.acquire()
         try:
-            if self.events:
-                self.events.emit(CallStarted(step, prompt, item, call, model_spec(client)))
+            if events is not None:
+                events.emit(CallStarted(step, prompt, item, call, model_spec(client)))
                 began = perf_counter()
             answer = await client.generate(prompt, **options)
             if type(answer) is not Completion:
@@ -284,8 +284,8 @@ class Caller:
             failed = Failed(error.kind, error.message, error.hint)
             if isinstance(error, BudgetExceeded):
                 is_sent = error.attempts > 0
-                if self.events:
-                    self.events.emit(BudgetReached(step, error.message, error.limit))
+                if events is not None:
+                    events.emit(BudgetReached(step, error.message, error.limit))
         except TimeoutError as error:
             answer, failed = Completion(""), Failed("timeout", str(error) or "the call took too long")
         except Exception as error:  # a client may raise anything; the step fails, not the run
@@ -301,8 +301,8 @@ class Caller:
             spent.add(calls, answer.usage, answer.cost, answer.attempts)
         seconds = perf_counter() - began
         if failed is not None:
-            if self.events:
-                self.events.emit(call_finished(step, answer, seconds, item, call, error=failed.kind))
+            if events is not None:
+                events.emit(call_finished(step, answer, seconds, item, call, error=failed.kind))
             raise self._failed(failed, spent)
         return answer, seconds
 
@@ -332,9 +332,7 @@ class Caller:
         return options
 
 
-def _notify(
-    events: Events, step: str, item: int | None, call: int, shown: ShownAnswer | None, notice: Notice
-) -> None:  # fmt: skip
+def _notify(events: Events, step: str, item: int | None, call: int, shown: ShownAnswer | None, notice: Notice) -> None:
     is_void = shown is not None and shown.void()
     events.emit(CallRetried(step, notice.kind, notice.attempt, notice.reason, item, call, is_void))
 
