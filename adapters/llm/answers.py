@@ -10,7 +10,7 @@ from attrs import evolve
 
 from ...lang.answers import CutOff, ObjectRead, read_object
 from ...lang.coercion import Fit, as_type
-from ...lang.literals import is_json, plain_numbers, written_json
+from ...lang.literals import WrittenFloat, WrittenInt, is_json, plain_numbers, written_json
 from ...lang.thoughts import answer_after_thoughts
 from . import BadAnswer, Completion, EmptyAnswer, Truncated
 from .json_schema import canonical, first_fault, plain, read_json, validator
@@ -94,15 +94,29 @@ def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) 
     except ValueError as error:
         return "", f"it is not valid JSON: {error}"
     why = first_fault(validator(schema), value)
-    if why and not strict and isinstance(value, dict):  # the keys may differ from the schema's in letter case only
+    if (
+        why and not strict and isinstance(value, dict)
+    ):  # keys may differ in letter case, and a text may stand as a number
         found = read_object(text, _keys_of(schema) or (), written=True)
-        if (
-            isinstance(found, ObjectRead)
-            and found.keys
-            and not first_fault(validator(schema), plain_numbers(found.value))
-        ):
-            return _dumped(found.value), ""
+        if isinstance(found, ObjectRead):
+            made = with_number_texts(found.value, schema)
+            if not first_fault(validator(schema), plain_numbers(made)):
+                return _dumped(made), ""
     return ("", why) if why else (text, "")
+
+
+def with_number_texts(value: Any, schema: Any) -> Any:
+    """Return a value in which a number has the text from which it was read, wherever ``schema`` allows a text and no number."""
+    if not isinstance(schema, Mapping):
+        return value
+    if isinstance(value, WrittenInt | WrittenFloat):
+        kinds = schema.get("type")
+        kinds = {kinds} if isinstance(kinds, str) else set(kinds or ())
+        return value.written if "string" in kinds and not kinds & {"number", "integer"} else value
+    if isinstance(value, dict):
+        inner = schema.get("properties") or {}
+        return {key: with_number_texts(each, inner.get(key)) for key, each in value.items()}
+    return [with_number_texts(each, schema.get("items")) for each in value] if isinstance(value, list) else value
 
 
 def _dumped(value: Any) -> str:

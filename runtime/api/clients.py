@@ -179,15 +179,13 @@ class ModelOpener:
     ``max_concurrency`` is the maximum number of parallel calls of each client; an ``AutoConcurrency`` adapts to each model, and a
     message to ``warn`` says at the end what it settled on. API keys and addresses come from ``environ``. ``ledger`` counts the calls and
     the cost so far; its ``prices`` are the known prices. A session gives its own ledger, whose limits then apply instead of
-    ``max_calls``, ``max_tokens`` and ``max_cost``. If not ``names_address``, no message names the address of a model's service.
-    Raises ``RequestError``.
+    ``max_calls``, ``max_tokens`` and ``max_cost``. If not ``names_address``, no message names a model's address. Raises ``RequestError``.
     """
 
     def __init__(
         self, warn: "Callable[[str], None] | None" = None, *, max_calls: int | None = None, max_tokens: int | None = None,
-        max_cost: float | None = None, price: Any = None, rate: float | None = None, cache: Any = None,
+        max_cost: float | None = None, price: Any = None, rate: float | None = None, cache: Any = None, names_address: bool = True,
         max_concurrency: int | None = None, environ: Mapping[str, str] = os.environ, ledger: "Ledger | None" = None,
-        names_address: bool = True,
     ) -> None:  # fmt: skip
         from ...adapters.llm.budget import Ledger, Price
         from ..errors import RequestError, short_repr
@@ -235,10 +233,8 @@ class ModelOpener:
                 cache = None
                 if self.warn is not None:
                     self.warn(f"answers are not cached: {error.message}; {error.hint}")
-            price = self._price or self._looked_up(model)
-            settings = ModelSettings(
-                model, cache, self.ledger, price, self._rate, self._max_concurrency, names_address=self._names_address
-            )
+            limits = (self.ledger, self._price or self._looked_up(model), self._rate, self._max_concurrency)
+            settings = ModelSettings(model, cache, *limits, names_address=self._names_address)
             client: Any = open_model(settings, self._environ, warn=self.warn, caches=self.caches)
             self._opened.append(client if self.workers is None else self.workers.client(model, client))
             return self._opened[-1]

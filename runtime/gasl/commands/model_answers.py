@@ -7,7 +7,7 @@ from attrs import frozen
 
 from ....lang.absence import absent_element
 from ....lang.answers import ObjectRead, fenced_blocks, read_object
-from ....lang.literals import Reading, kind_of, read, short
+from ....lang.literals import Reading, WrittenFloat, WrittenInt, kind_of, plain_numbers, read, short
 from ....lang.trees.gasl import Column
 
 _LONGEST = 1_000_000
@@ -22,10 +22,14 @@ _INT64 = 2**63
 
 @frozen
 class Row:
-    """A valid row: its fields without the citation, and the indices of the cited items."""
+    """A valid row: its fields without the citation, and the indices of the cited items.
+
+    ``numbers`` are the columns of type TEXT whose value was a number; the field has its digits as they were written.
+    """
 
     fields: dict[str, Any]
     cited: tuple[int, ...]
+    numbers: tuple[str, ...] = ()
 
 
 @frozen
@@ -55,7 +59,7 @@ class Judged:
 
 def rows(text: str, known: Mapping[str, int], columns: Sequence[Column], cite: str) -> Judged:
     """Read the rows of a batch's answer. ``known`` maps each valid citation to the index of the cited item."""
-    value = _value(text)
+    value = _value(text, written=True)
     if isinstance(value, Fault):
         return Judged((), (value,), usable=False)
     listed = value.get("rows") if isinstance(value, dict) else value
@@ -81,13 +85,13 @@ def rows(text: str, known: Mapping[str, int], columns: Sequence[Column], cite: s
     return Judged(tuple(fitting), tuple(faults))
 
 
-def _value(text: str) -> Any:
+def _value(text: str, *, written: bool = False) -> Any:
     if len(text) > _LONGEST:
         return Fault(f"the answer is longer than {_LONGEST:,} characters", rows=0)
-    found = read(text)
+    found = read(text, written=written)
     if isinstance(found, Reading) and found.how == "json":
         return found.value
-    single = read_object(text, _KEYS)
+    single = read_object(text, _KEYS, written=written)
     if isinstance(single, ObjectRead):
         if single.read_as == "literal":
             return Fault("the answer can't be read: it is not JSON", rows=0)
@@ -109,6 +113,9 @@ def _row(row: Any, known: Mapping[str, int], columns: Sequence[Column], cite: st
     if wrong:
         return Fault(wrong, number, cited)
     fields = {name: value for name, value in row.items() if name != cite}
+    texts = [column.name for column in columns if column.type == "TEXT"]
+    numbers = {name: each.written for name in texts if isinstance(each := fields.get(name), WrittenInt | WrittenFloat)}
+    fields = plain_numbers(fields) | numbers
     wrong = _columns(fields, columns) if columns else "" if fields else "it has no field but the references"
     for name, value in fields.items():
         wrong = wrong or _unkeepable(value, name) or _unkeepable(name, "a name")
@@ -118,7 +125,7 @@ def _row(row: Any, known: Mapping[str, int], columns: Sequence[Column], cite: st
         fields = {column.name: fields[column.name] for column in columns}
         floats = [column.name for column in columns if column.type == "FLOAT" and fields[column.name] is not None]
         fields |= {name: float(fields[name]) for name in floats}
-    return Row(fields, cited)
+    return Row(fields, cited, tuple(numbers))
 
 
 def _cited(given: Any, known: Mapping[str, int], cite: str) -> tuple[tuple[int, ...], str]:
@@ -138,7 +145,8 @@ def _columns(fields: Mapping[str, Any], columns: Sequence[Column]) -> str:
     """Return the first error in the fields of a row; "" if there is no error. Null is valid for every type."""
     for column in columns:
         if column.name not in fields:
-            return f"{short(column.name)} is missing"
+            other = next((name for name in fields if name.casefold() == column.name.casefold()), "")
+            return f"{short(column.name)} is missing" + (f"; the row has {short(other)}" if other else "")
         value = fields[column.name]
         if value is not None and not _is(value, column):
             found_text = (

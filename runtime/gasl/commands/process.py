@@ -5,6 +5,7 @@ reported.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -228,11 +229,14 @@ def _result(work: _Work) -> ExecutionResult:
     value = Value(items, derived(len(items), evidence, [work.rows.value])) if kept else None
     summary = {"count": len(items), "batches": len(work.batches), "items": len(work.rows), "cited": cited}
     kind = next((batch.failed.kind for batch in work.batches if batch.failed is not None), "")
+    numbers = Counter(name for _, _, row in made for name in row.numbers)
+    notes = [f"{name}: {count:,} number{'s' * (count != 1)} read as text" for name, count in numbers.items()]
     return work.asker.metered(
         ExecutionResult(
-            status, value, len(items), summary, message=message, hint=hint, failed_items=tuple(failures), kind=kind
+            status, value, len(items), summary, message=message, hint=hint, failed_items=tuple(failures), kind=kind,
+            notes=tuple(notes),
         )
-    )
+    )  # fmt: skip
 
 
 def _failures(work: _Work) -> list[dict[str, Any]]:

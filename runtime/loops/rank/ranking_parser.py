@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from ....lang.answers import bare_text
 from ....lang.coercion import Fit, as_type, choice_of
 from ....lang.literals import Reading, read, short
 from ....lang.unicode_forms import canonical
@@ -29,6 +30,9 @@ _COUNTED = re.compile(
 )
 _PLACE = re.compile(r"^\W*(?:rank|order|place|position)\W*(\d{1,6})\W*$", re.IGNORECASE)
 _PLACES = {"rank", "order"}
+_RANKED = re.compile(r"\W*(?:rank|place|position)\s*#?(\d{1,4})\s*[.):\-]\W*", re.IGNORECASE)
+"""The beginning of a line about one place of a ranking: "Rank 1: "."""
+_INDEX_AND_NAME = re.compile(r"(\d{1,6})\s*:\s*(.+)")
 _MENTIONED = (
     re.compile(
         r"\b(?:best|answer|winner|choice|recommend(?:ed|ation)?)\b(?:(?!\bnot\b)[^.\n\d]){0,60}?(?:item|index|is|:|#)\s*\[?(\d{1,6})\b(?!\.\d)(?!\s+items?\b)",
@@ -63,6 +67,10 @@ def read_order(text: str, items: Sequence[Any]) -> Order:
 
 
 def _read(text: str, names: Names, count: int) -> Order:
+    own = _INDEX_AND_NAME.fullmatch(folded_name(bare_text(LABEL.sub("", text, count=1))))
+    if own is not None and (called := set(names.indices.get(own[2], ()))) and int(own[1]) < count:
+        number = int(own[1])
+        return Order((number,)) if number in called else Order(reason=_contradiction([number], called, names))
     if reason := names.twofold(text):
         return Order(reason=reason)
     answer = names.masked(re.sub(r"^[ \t]*>[ \t]?", "", text, flags=re.MULTILINE))
@@ -183,10 +191,10 @@ def _as_value(text: str, names: Names) -> list[Any] | str | Order | None:
     listed = value if isinstance(value, list) else [value]
     made = [_index_of(each, names) for each in listed]
     if None not in made:
-        called = {
-            index for each, index in zip(listed, made, strict=True) if isinstance(each, str) and index is not None
-        }
-        bare = [index for each, index in zip(listed, made, strict=True) if not isinstance(each, str | dict)]
+        pairs = list(zip(listed, made, strict=True))
+        is_name = {at for at, (each, index) in enumerate(pairs) if isinstance(each, str) or _is_called(each, names)}
+        called = {index for at, (_, index) in enumerate(pairs) if at in is_name and index is not None}
+        bare = [index for at, (each, index) in enumerate(pairs) if at not in is_name and not isinstance(each, dict)]
         known = min(called, default=0) >= 0
         return Order(reason=_contradiction(bare, called, names)) if bare and called - {*bare} and known else made
     if all(isinstance(each, str) and "\n" not in each for each in listed):
@@ -230,9 +238,16 @@ def _index_of(value: Any, names: Names) -> int | None:
             if entry is not None and entry[0] in (entry[1], *(() if entry[1] is not None else (entry[0],)))
             else None
         )
+    if _is_called(value, names):
+        return names.indices[str(value)][0]
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if type(value) is int else None
+
+
+def _is_called(value: Any, names: Names) -> bool:
+    """Return whether a number is no index, and the exact name of one item."""
+    return type(value) is int and value >= names.count and len(names.indices.get(str(value), ())) == 1
 
 
 def _as_lines(text: str) -> list[Any] | None:
@@ -279,6 +294,8 @@ def _as_entries(text: str, names: Names) -> list[Any] | Order | None:
         lines = pieces
     if len(lines) > 1 and _HEADING.fullmatch(lines[0]) and not names.mentioned(lines[0]):
         lines = lines[1:]
+    if len(lines) > 1 and all(places := [_RANKED.match(line) for line in lines]):
+        lines = [f"{place[1]}. {line[place.end() :]}" for place, line in zip(places, lines, strict=True) if place]
     found: list[tuple[int | None, int | None]] = []
     for line in lines:
         each = _parse_entry(line, names)

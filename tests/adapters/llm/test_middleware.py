@@ -173,6 +173,24 @@ def test_structured_returns_the_object():
         run(structured(Scripted("[1]"), "hi", {"type": "array"}))
 
 
+def test_a_number_where_a_text_is_due_keeps_its_digits():
+    text = {"type": ["string", "null"]}
+    schema = {
+        "type": "object",
+        "properties": {
+            "code": {"type": "string"},
+            "size": {"type": "number"},
+            "rows": {"type": "array", "items": text},
+        },
+    }
+    answer = '{"code": 1.10, "size": 1.10, "rows": [12345678901234567890123, null]}'
+    found = run(structured(Scripted(answer), "hi", schema))
+    assert found == {"code": "1.10", "size": 1.1, "rows": ["12345678901234567890123", None]}
+    assert run(Validated(Scripted(answer)).generate("hi", schema=schema)).raw == answer
+    with pytest.raises(BadAnswer):
+        run(structured(Scripted(answer), "hi", schema, strict_types=True))
+
+
 def test_concurrency_is_limited():
     async def main():
         inner = Scripted("x", delay=0.01)

@@ -202,6 +202,7 @@ def test_what_would_fail_every_time_is_not_asked_again(error: Exception) -> None
         ({"ids": ["i1"], "name": "A", "born": True}, '"born" must be INT, not True'),
         ({"ids": ["i1"], "name": ["A"], "born": 1}, '"name" must be TEXT, not a list'),
         ({"ids": ["i1"], "name": "A"}, '"born" is missing'),
+        ({"ids": ["i1"], "name": "A", "Born": 1}, '"born" is missing; the row has "Born"'),
         ({"ids": ["i1"], "name": "A", "born": 1, "note": "x"}, '"note" was not asked for'),
         ({"ids": ["i1"], "name": "A", "born": 2**63}, '"born" has a number of more than 64 bits'),
         ({"ids": ["i1"], "name": "\ud800", "born": 1}, '"name" has half of a surrogate pair'),
@@ -219,6 +220,13 @@ def test_a_row_that_does_not_fit_is_asked_for_once_more_then_left_out_and_named(
     assert len(client.prompts) == 2
     assert f"row 1: {reason}" in client.prompts[1]
     assert result.calls == 2
+
+
+def test_a_number_in_a_text_column_keeps_its_digits_and_is_noted() -> None:
+    rows = '{"rows": [{"ids": ["i1"], "name": 1.10, "born": 1815}, {"ids": ["i2"], "name": "Alan", "born": 1912}]}'
+    result = process(Scripted(default=rows))
+    assert plain(result) == [{"name": "1.10", "born": 1815}, {"name": "Alan", "born": 1912}]
+    assert result.notes == ("name: 1 number read as text",)
 
 
 def test_a_repaired_answer_is_taken() -> None:

@@ -205,3 +205,18 @@ def test_no_text_raises(text: str) -> None:
 @pytest.mark.slow
 def test_long_odd_texts_are_read_quickly(piece: str) -> None:
     within(2, lambda: read_order(piece * (19_000 // len(piece)) + "!", ITEMS))
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "indices"),
+    [
+        (("Fig", "Plum", "Pear"), "Rank 1: Pear\nRank 2: Fig", (2, 0)),
+        (("Fig", "Plum", "Pear"), "The order:\n**Place 1:** Pear\n**Place 2:** Fig (cheap)", (2, 0)),
+        (("Fig", "Plum", "Pear"), "Rank 2: Pear\nRank 1: Fig", ()),
+        (("Emma", "1984", "Ulysses"), '{"answer": 1984}', (1,)), (("Emma", "1984", "Ulysses"), '[1984, "Emma"]', (1, 0)),
+        (("Emma", "1984", "Ulysses"), '{"answer": 2666}', ()),
+        (("a", "2", "c"), "1: 2", (1,)), (("a", "2", "c"), "0: 2", ()),
+    ],
+)  # fmt: skip
+def test_places_and_names_that_are_numbers(names: tuple[str, ...], text: str, indices: tuple[int, ...]) -> None:
+    assert read_order(text, [{"name": name} for name in names]).indices == indices
