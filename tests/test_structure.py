@@ -94,7 +94,7 @@ def lines_of(paths: Iterable[Path]) -> dict[str, int]:
 def test_the_source_stays_below_its_ceilings() -> None:
     # A feature raises a ceiling by what it needs, in the commit that adds it, and says so.
     assert len(SOURCES) <= 740
-    assert sum(lines_of(SOURCES).values()) <= 176_500
+    assert sum(lines_of(SOURCES).values()) <= 177_000
     assert {name: lines for name, lines in lines_of(SOURCES).items() if lines > 500} == {}
 
 

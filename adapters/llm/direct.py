@@ -34,6 +34,8 @@ from .http import (
     current_watch,
     decoded,
     may_retry,
+    tls_context,
+    tls_reason,
 )
 from .service_errors import retry_after
 from .trace_header import OUTGOING
@@ -165,7 +167,7 @@ def _session(url: URL, headers: Mapping[str, str]) -> aiohttp.ClientSession:
     # The certificates are those of the SDKs: the system's, or those in SSL_CERT_FILE or SSL_CERT_DIR.
     context: ssl.SSLContext | bool = True
     if url.scheme == "https":
-        context = httpx2.create_ssl_context()
+        context = tls_context()
         context.set_alpn_protocols(["http/1.1"])
     return aiohttp.ClientSession(
         headers=headers,
@@ -190,4 +192,4 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return NO_CONNECTION
-    return NOBODY if isinstance(error, aiohttp.ClientConnectorError) else CLOSED
+    return (tls_reason(error) or NOBODY) if isinstance(error, aiohttp.ClientConnectorError) else CLOSED

@@ -6,6 +6,7 @@ The SDKs perform the retries. Every request goes through ``BoundedClient.send``,
 
 import asyncio
 import json
+import os
 import re
 import ssl
 import zlib
@@ -17,7 +18,7 @@ from typing import Any
 import httpx2
 from attrs import define, field
 
-from . import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable, Usage
+from . import BadAnswer, LLMError, NotConfigured, Notice, RateLimited, Truncated, Unavailable, Usage
 from .json_schema import read_json, read_json_bytes
 from .keys import hidden
 from .pace import PACED, PacedCall
@@ -45,6 +46,7 @@ _BREAKS = (httpx2.RequestError, OSError)
 """Exceptions raised when a connection breaks inside a body. TLS errors are OSErrors, which httpx does not convert."""
 NO_CONNECTION = f"no connection within {CONNECT_TIMEOUT:g} s"
 NOBODY = "no connection: no server answers at this address"
+NO_TLS = "no encrypted connection: "
 SPENT = frozenset(("content-encoding", "content-length", "transfer-encoding", "x-should-retry"))
 
 
@@ -147,7 +149,7 @@ class BoundedClient(httpx2.AsyncClient):
         self, *, key: str = "", foreign: bool = False, plain: bool = False, proxy: Proxy | None = None
     ) -> None:
         # A TLS context without certificate authorities accepts no certificate, and is fast to create.
-        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else httpx2.create_ssl_context()
+        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else tls_context()
         mounts = {} if proxy else {"all://": Pools(lambda: httpx2.AsyncHTTPTransport(verify=verify))}
         super().__init__(
             verify=verify,
@@ -310,16 +312,42 @@ def _connection_reason(error: Exception, proxy: Proxy | None) -> str:
     if isinstance(error, httpx2.ConnectTimeout):
         return NO_CONNECTION
     if isinstance(error, httpx2.ConnectError):
-        return NOBODY
+        return tls_reason(error) or NOBODY
     if isinstance(error, httpx2.UnsupportedProtocol):
         return "the address is not an http(s) URL"
     return CLOSED
+
+
+def tls_context() -> ssl.SSLContext:
+    """Return a context with the system's certificates, or with those of the environment. Raises ``NotConfigured``."""
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:
+        named = " and ".join(f"{name}={os.environ[name]}" for name in _CERTIFICATES if os.environ.get(name))
+        reason = f"the certificates can't be read ({named or 'the system'}): {error.strerror or error}"
+        raise NotConfigured(reason, hint="correct or unset the variable") from None
+
+
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+def tls_reason(error: BaseException | None) -> str:
+    """Return why a server was reached, but no encrypted connection was made; "" if ``error`` has another cause."""
+    while error is not None and not (
+        isinstance(error, ssl.SSLError) and hasattr(error, "reason")
+    ):  # aiohttp's have none
+        error = error.__cause__ or error.__context__
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"{NO_TLS}the server's certificate is not accepted: {error.verify_message}"
+    return f"{NO_TLS}{(error.reason or 'TLS failed').replace('_', ' ').lower()}" if error is not None else ""
 
 
 def connection_hint(reason: str) -> str:
     """Return advice for the ``reason`` of a ``Watch``; "" if the reason is unknown."""
     if reason.startswith("the proxy "):
         return "is the proxy running? NO_PROXY names hosts that are reached without it"
+    if reason.startswith(NO_TLS):
+        return "does the server speak https? SSL_CERT_FILE names a file with the certificates to accept"
     if reason in (NOBODY, NO_CONNECTION):
         return "is the server running? Its address comes from --llm, KNOTWORK_LLM or a ..._BASE_URL variable"
     return ""

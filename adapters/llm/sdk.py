@@ -31,6 +31,7 @@ from .http import (
     LONGEST_WAIT,
     MAX_BODY,
     NO_CONNECTION,
+    NO_TLS,
     NOBODY,
     BodyTooLarge,
     BodyUnreadable,
@@ -287,7 +288,7 @@ class SDKModel(Own, ABC):
     def _failure(self, error: Exception, watch: Watch, timeout: float) -> LLMError:
         failure = self._translated(watch.fault or error, watch, timeout)
         if isinstance(failure, Unavailable):
-            failure.is_unreached = watch.reason in (NOBODY, NO_CONNECTION)
+            failure.is_unreached = watch.reason in (NOBODY, NO_CONNECTION) or watch.reason.startswith(NO_TLS)
         is_about_service = isinstance(failure, Unavailable | WrongKey | TimedOut) or getattr(
             failure, "is_wrong_address", False
         )

@@ -16,7 +16,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from knotwork.adapters.llm import BudgetExceeded, NotConfigured, Unavailable
+from knotwork.adapters.llm import BudgetExceeded, LLMError, NotConfigured, Unavailable
 from knotwork.adapters.llm.anthropic import AnthropicModel
 from knotwork.adapters.llm.anthropic_batches import AnthropicBatches
 from knotwork.adapters.llm.budget import Budget, Ledger
@@ -329,11 +329,37 @@ def test_a_certificate_is_checked_and_ssl_cert_file_names_others(monkeypatch, ce
                 if trusted:
                     assert (await model.generate("hi")).text == "glad"
                 else:
-                    with pytest.raises(Unavailable, match="no server answers"):
+                    with pytest.raises(Unavailable, match="certificate is not accepted") as caught:
                         await model.generate("hi")
+                    assert caught.value.is_unreached
                 await model.aclose()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_server_without_tls_and_a_missing_certificate_file_are_named(monkeypatch, direct):
+    async def serve(reader, writer):
+        await reader.readline()
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    async def failure(port):
+        model = OpenAIModel("m", base_url=f"https://127.0.0.1:{port}/v1", max_retries=0, direct=direct)
+        with pytest.raises(LLMError) as caught:
+            await model.generate("hi")
+        await model.aclose()
+        return caught.value
+
+    async def main():
+        async with listening(serve) as port:
+            plain = await failure(port)
+            monkeypatch.setenv("SSL_CERT_FILE", "missing.pem")
+            return plain, await failure(port)
+
+    plain, unread = asyncio.run(main())
+    assert (type(plain), type(unread)) == (Unavailable, NotConfigured)
+    assert "no encrypted connection" in plain.message
+    assert "SSL_CERT_FILE=missing.pem" in unread.message
 
 
 def test_the_time_to_wait_is_read_as_seconds_milliseconds_or_a_date():
