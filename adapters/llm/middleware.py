@@ -32,7 +32,6 @@ from .answers import check_answer, check_choice, instructions, repair_prompt, wi
 from .conversation import labelled, require_supported
 from .json_schema import read_json, validator
 from .keys import mask_keys
-from .service_errors import client_error
 from .tools import check_tools, judge_call, marked, offered, read_grammar
 
 TIMEOUT = 120.0
@@ -401,6 +400,8 @@ class _CustomClient(Own):
                 async with timeout:
                     answer = await answer
         except Exception as error:
+            from .service_errors import client_error  # loads httpx
+
             if isinstance(error, TimeoutError) and timeout.when() is not None and timeout.expired():
                 raise TimedOut("no answer within the call's timeout") from None
             if (failure := client_error(error)) is None or failure is error:

@@ -239,6 +239,7 @@ def rank(
         there = [item for item in rows if read(item) is not None]
         rest = [item for item in rows if read(item) is None]
         there.sort(key=lambda item: order(read(item)), reverse=descending)  # used at once
+        there.sort(key=lambda item: order(read(item))[0])  # the types have one order in both directions
         rows = there + rest
     if limit is None:
         return rows

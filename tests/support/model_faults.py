@@ -53,7 +53,7 @@ RETRIED = (
 """One-off faults that an SDK's own retries get over (not streamed)."""
 
 AGAIN = (
-    "chunk_cut", "json_cut", "html", "not_utf8", "not_object", "empty_body", "duplicate_keys", "no_choices", "null_choices",
+    "chunk_cut", "json_cut", "not_utf8", "not_object", "empty_body", "duplicate_keys", "no_choices", "null_choices",
     "no_message", "null_content", "empty_content", "blank_content", "length", "no_finish", "odd_finish", "error_in_200",
     "surrogate", "gzip_cut", "gzip_bad", "huge", "bomb", "encoding",
 )  # fmt: skip

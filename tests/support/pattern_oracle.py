@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from knotwork.adapters.graph_networkx.rows import edge_item, node_item, plain
-from knotwork.lang.evaluate.conditions import evaluate, identity, sort_key
+from knotwork.lang.evaluate.conditions import evaluate, identity, order_key
 from knotwork.lang.evaluate.conditions.values import compute
 from knotwork.lang.trees.conditions import Condition, Field
 from knotwork.lang.trees.gasl import Order, Pattern
@@ -26,8 +26,8 @@ def right_rows(
     """Return the items of the rows. ``labels``: the attributes of nodes and of edges that have their labels."""
     found = [row for row in pattern_rows(graph, patterns, labels) if where is None or holds(graph, row, where)]
     for each in reversed(order):
-        keyed = [(sort_key(plain(value(graph, row, each.value))), row) for row in found]
-        null = sort_key(None)
+        keyed = [(order_key(plain(value(graph, row, each.value)), each.descending), row) for row in found]
+        null = order_key(None, each.descending)
         there = sorted((pair for pair in keyed if pair[0] != null), key=lambda pair: pair[0], reverse=each.descending)
         found = [row for _, row in there] + [row for key, row in keyed if key == null]
     if per:
